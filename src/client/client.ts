@@ -1,0 +1,73 @@
+// Start, find and list processes over any ExecService. Does not know whether there is a wire.
+
+import type { Clock } from '../base/clock.js';
+import { type EnvPolicy, type Io, type PreparedSpec, type ProcessStatus, asProcessId } from '../protocol/index.js';
+import type { ExecLink } from './exec-link.js';
+import { ProcessHandle } from './process-handle.js';
+import { type RunOptions, type RunResult, runCommand } from './run.js';
+
+export interface StartOptions {
+  /** Program and arguments. Give this or `prepared`. */
+  readonly argv?: readonly string[];
+  /** A resolved command, spawned exactly as given. */
+  readonly prepared?: PreparedSpec;
+  /** Absolute path or file: URI; the server's folder when absent. */
+  readonly cwd?: string;
+  /** The whole environment of the process, unless `envPolicy` inherits some. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly envPolicy?: EnvPolicy;
+  /** Pipes with stdin closed when absent. */
+  readonly io?: Io;
+  /** What the program sees as its own name. */
+  readonly arg0?: string;
+  /** Ends the process after this long, with reason `timedOut`. */
+  readonly timeoutMs?: number;
+  /** Ends the process after this long without output, with reason `idleTimedOut`. */
+  readonly idleTimeoutMs?: number;
+  /** The caller's own notes, shown by `list`. */
+  readonly metadata?: Record<string, unknown>;
+  /** A key of the caller's choice; a random one when absent. */
+  readonly id?: string;
+}
+
+export class Client implements AsyncDisposable {
+  readonly #link: ExecLink;
+  readonly #clock: Clock;
+
+  constructor(link: ExecLink, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+  }
+
+  /** Rejects with `ExecError` spawnFailed when the command cannot run. */
+  async start(options: StartOptions): Promise<ProcessHandle> {
+    const { id, argv, env, ...rest } = options;
+    const processId = asProcessId(id ?? crypto.randomUUID());
+    const { pid } = await this.#link.service['process/start']({
+      ...rest,
+      processId,
+      ...(argv === undefined ? {} : { argv: [...argv] }),
+      ...(env === undefined ? {} : { env: { ...env } }),
+    });
+    return new ProcessHandle({ id: processId, pid }, this.#link, this.#clock);
+  }
+
+  /** Runs a command to its end and collects what it wrote. */
+  run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
+    return runCommand(this, argv, options);
+  }
+
+  /** Running processes, and ended ones that are still readable. */
+  async list(): Promise<ProcessStatus[]> {
+    return (await this.#link.service['process/list']({})).processes;
+  }
+
+  /** Ends the session and every process in it; resolves when all are gone. */
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,18 @@
+// What a client is driven by: calls one way, events the other. In-process it is the service itself; over a wire, a stub.
+
+import type { ExecService, ProcessEvent, ProcessId, Seq } from '../protocol/index.js';
+
+/** The events of one process in order. What is not taken holds the process back, never memory. */
+export interface EventSource {
+  /** Undefined once the source is closed. */
+  next(): Promise<ProcessEvent | undefined>;
+  close(): void;
+}
+
+export interface ExecLink {
+  readonly service: ExecService;
+  /** Whoever opens a source closes it. */
+  follow(processId: ProcessId, afterSeq: Seq): EventSource;
+  /** Ends the session and with it every process. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,71 @@
+// The reading end of a handle: one cursor, shared by everything that reads the handle's output, so that each byte is seen once.
+
+import type { Clock } from '../base/clock.js';
+import type { ProcessEvent, Seq, Stream } from '../protocol/index.js';
+import type { EventSource } from './exec-link.js';
+
+/** Output as it arrived. */
+export interface OutputChunk {
+  readonly seq: Seq;
+  readonly stream: Stream;
+  readonly bytes: Uint8Array;
+  /** Bytes missing just before this chunk; 0 unless the reader came too late for what was retained. */
+  readonly droppedBytes: number;
+}
+
+export class OutputQueue {
+  readonly #source: EventSource;
+  /** Asked for and not taken yet: a reader that stopped waiting leaves it to the next one. */
+  #pending: Promise<ProcessEvent | undefined> | undefined;
+  #isOver = false;
+
+  constructor(source: EventSource) {
+    this.#source = source;
+  }
+
+  /** The next chunk, or undefined when there will be none. */
+  async next(): Promise<OutputChunk | undefined> {
+    for (;;) {
+      const taken = await this.take();
+      if (taken === 'closed') return undefined;
+      if (taken !== 'exited') return taken;
+    }
+  }
+
+  /** The next thing that happens: a chunk, the exit, or the end of everything. */
+  async take(): Promise<OutputChunk | 'exited' | 'closed'> {
+    if (this.#isOver) return 'closed';
+    this.#pending ??= this.#source.next();
+    const event = await this.#pending;
+    this.#pending = undefined;
+    switch (event?.type) {
+      case 'output':
+        return { seq: event.seq, stream: event.stream, bytes: event.chunk, droppedBytes: event.droppedBytes ?? 0 };
+      case 'exited':
+        return 'exited';
+      case 'closed':
+      case undefined:
+        this.close();
+        return 'closed';
+    }
+  }
+
+  /** Waits for something to take, no longer than `ms`; false when the time is up. */
+  async ready(clock: Clock, ms: number): Promise<boolean> {
+    if (this.#isOver) return true;
+    const pending = (this.#pending ??= this.#source.next());
+    return await new Promise<boolean>((resolve) => {
+      const timer = clock.after(ms, () => resolve(false));
+      const settle = () => {
+        timer.cancel();
+        resolve(true);
+      };
+      pending.then(settle, settle);
+    });
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#source.close();
+  }
+}

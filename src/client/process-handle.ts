@@ -1,0 +1,143 @@
+// One process as its starter sees it. Everything goes through the service; the handle only remembers its cursor.
+
+import type { Clock } from '../base/clock.js';
+import { type Ending, type ProcessId, type Size, type Snapshot, type Stream, execError, isExecError } from '../protocol/index.js';
+import { type CollectOptions, type Collected, collectUntil } from './collect-until.js';
+import type { ExecLink } from './exec-link.js';
+import { LineSplitter, type SplitLine } from './line-splitter.js';
+import { type OutputChunk, OutputQueue } from './output-queue.js';
+
+export interface Line extends SplitLine {
+  readonly stream: Stream;
+}
+
+export interface LinesOptions {
+  /** Only this stream; the others are read and left out. All of them when absent. */
+  readonly stream?: Stream;
+  /** A longer line comes in pieces. 16 MiB when absent: agents print images on one line. */
+  readonly maxLineBytes?: number;
+}
+
+export interface TerminateOptions {
+  /** Patience between SIGTERM and SIGKILL; 0 forces at once. The server's default when absent. */
+  readonly forceAfterMs?: number;
+}
+
+const defaultMaxLineBytes = 16 * 1024 * 1024;
+
+export class ProcessHandle implements AsyncDisposable {
+  readonly id: ProcessId;
+  /** Of the leader, on the machine it runs on. */
+  readonly pid: number;
+  readonly #link: ExecLink;
+  readonly #clock: Clock;
+  readonly #queue: OutputQueue;
+  #exit: Promise<Ending> | undefined;
+  #closed: Promise<Ending> | undefined;
+
+  /** Use `Client.start`. */
+  constructor(started: { id: ProcessId; pid: number }, link: ExecLink, clock: Clock) {
+    this.id = started.id;
+    this.pid = started.pid;
+    this.#link = link;
+    this.#clock = clock;
+    this.#queue = new OutputQueue(link.follow(started.id, 0));
+  }
+
+  /**
+   * Everything the process writes, in order, until nothing more can come. There is one cursor per handle: reading goes
+   * on where reading stopped. Output that is not read holds the process back.
+   */
+  get output(): AsyncIterable<OutputChunk> {
+    return this.#chunks();
+  }
+
+  /** The output as lines of text, each stream split on its own. */
+  async *lines(options: LinesOptions = {}): AsyncGenerator<Line> {
+    const splitters = new Map<Stream, LineSplitter>();
+    for await (const { stream, bytes } of this.output) {
+      if (options.stream !== undefined && options.stream !== stream) continue;
+      const splitter = splitters.get(stream) ?? new LineSplitter(options.maxLineBytes ?? defaultMaxLineBytes);
+      splitters.set(stream, splitter);
+      for (const line of splitter.push(bytes)) yield { stream, ...line };
+    }
+    for (const [stream, splitter] of splitters) for (const line of splitter.flush()) yield { stream, ...line };
+  }
+
+  /** Reads until a deadline, a silence, a text, or the exit, whichever comes first: the yield window. */
+  collectUntil(options: CollectOptions): Promise<Collected> {
+    return collectUntil(this.#queue, options, this.#clock);
+  }
+
+  /** Resolves when the process has ended, with how. Does not read the output: what nobody reads may keep it from ending. */
+  get exit(): Promise<Ending> {
+    return (this.#exit ??= this.#wait('exited'));
+  }
+
+  /** Resolves when nothing more can come and, after `terminate`, the whole tree is gone. */
+  get closed(): Promise<Ending> {
+    return (this.#closed ??= this.#wait('closed'));
+  }
+
+  /** Resolves when the bytes fit the window. Rejects with `stdinFull` past the hard cap. */
+  async write(input: string | Uint8Array, writeId?: string): Promise<'accepted' | 'stdinClosed'> {
+    const chunk = typeof input === 'string' ? new TextEncoder().encode(input) : input;
+    const params = { processId: this.id, chunk, ...(writeId === undefined ? {} : { writeId }) };
+    const { status } = await this.#link.service['process/write'](params);
+    switch (status) {
+      case 'accepted':
+      case 'stdinClosed':
+        return status;
+      case 'unknownProcess':
+      case 'starting':
+        throw execError('processNotFound', { processId: this.id });
+    }
+  }
+
+  /** Ends stdin after what was written: closes a pipe, sends end-of-file to a terminal. */
+  async closeStdin(): Promise<void> {
+    await this.#link.service['process/closeStdin']({ processId: this.id });
+  }
+
+  async resize(size: Size): Promise<void> {
+    await this.#link.service['process/resize']({ processId: this.id, size });
+  }
+
+  /** One signal to the whole group; false when nobody is left to receive it. */
+  async signal(name: string): Promise<boolean> {
+    return (await this.#link.service['process/signal']({ processId: this.id, signal: name })).delivered;
+  }
+
+  /** Ends the whole tree. Answers at once; `closed` resolves when everything is gone. */
+  async terminate({ forceAfterMs }: TerminateOptions = {}): Promise<void> {
+    const grace = forceAfterMs === undefined ? {} : { timeoutMs: forceAfterMs };
+    await this.#link.service['process/terminate']({ processId: this.id, ...grace });
+  }
+
+  snapshot(): Promise<Snapshot> {
+    return this.#link.service['process/snapshot']({ processId: this.id });
+  }
+
+  /** Lets go of the output, ends the tree unless everything is over, and waits until it is gone. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#queue.close();
+    try {
+      const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'closed', timeoutMs: 0 });
+      if (!running) return;
+      await this.terminate();
+      await this.closed;
+    } catch (error) {
+      if (!isExecError(error, 'processNotFound')) throw error; // ended and forgotten: nothing to do
+    }
+  }
+
+  async *#chunks(): AsyncGenerator<OutputChunk> {
+    for (let chunk = await this.#queue.next(); chunk !== undefined; chunk = await this.#queue.next()) yield chunk;
+  }
+
+  async #wait(until: 'exited' | 'closed'): Promise<Ending> {
+    const { ending } = await this.#link.service['process/wait']({ processId: this.id, until });
+    if (ending === undefined) throw new Error(`process ${this.id} ended without an ending`);
+    return ending;
+  }
+}

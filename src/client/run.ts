@@ -1,0 +1,100 @@
+// Start, feed, wait, collect: what most callers want. An exit code other than 0 is a result, not an exception.
+
+import type { Ending } from '../protocol/index.js';
+import type { Client, StartOptions } from './client.js';
+import type { ProcessHandle } from './process-handle.js';
+
+/** Bytes to feed to stdin: all at once, or as they come. */
+export type Input = string | Uint8Array | AsyncIterable<string | Uint8Array>;
+
+export interface RunOptions extends Omit<StartOptions, 'argv' | 'prepared'> {
+  /** Written to stdin, which is then closed. */
+  readonly input?: Input;
+  /** Kept per stream; what comes after is counted and thrown away. 16 MiB when absent. */
+  readonly maxOutputBytes?: number;
+  /** Ends the process and its tree; the result tells how far it came. */
+  readonly signal?: AbortSignal;
+}
+
+export interface CollectedStream {
+  readonly bytes: Uint8Array;
+  readonly text: string;
+  /** Bytes beyond `maxOutputBytes`. */
+  readonly droppedBytes: number;
+}
+
+export interface RunResult {
+  readonly ending: Ending;
+  /** A terminal's output is here too. */
+  readonly stdout: CollectedStream;
+  readonly stderr: CollectedStream;
+}
+
+const defaultMaxOutputBytes = 16 * 1024 * 1024;
+
+/** Bytes per write: a large input goes at the pace the process reads. */
+const writeBytes = 64 * 1024;
+
+export async function runCommand(client: Client, argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  const { input, maxOutputBytes = defaultMaxOutputBytes, signal, ...start } = options;
+  signal?.throwIfAborted();
+  const io = start.io ?? { kind: 'pipe', stdin: input === undefined ? 'closed' : 'open' };
+  await using child = await client.start({ ...start, io, argv });
+  const abort = () => void child.terminate().catch(() => {}); // the ending tells what became of it
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    const feeding = input === undefined ? undefined : feed(child, input);
+    feeding?.catch(() => {}); // awaited below, after the output
+    const stdout = new Collector(maxOutputBytes);
+    const stderr = new Collector(maxOutputBytes);
+    for await (const chunk of child.output) (chunk.stream === 'stderr' ? stderr : stdout).add(chunk.bytes);
+    const ending = await child.closed;
+    // The input may wait for ever on its own source; once the process is over only its failures are of interest.
+    await Promise.race([feeding, Promise.resolve()]);
+    return { ending, stdout: stdout.result(), stderr: stderr.result() };
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function feed(child: ProcessHandle, input: Input): Promise<void> {
+  if (typeof input === 'string' || input instanceof Uint8Array) await writeAll(child, input);
+  else for await (const piece of input) if ((await writeAll(child, piece)) === 'stdinClosed') return;
+  await child.closeStdin();
+}
+
+async function writeAll(child: ProcessHandle, piece: string | Uint8Array): Promise<'accepted' | 'stdinClosed'> {
+  const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece;
+  for (let at = 0; at < bytes.length; at += writeBytes) {
+    if ((await child.write(bytes.subarray(at, at + writeBytes))) === 'stdinClosed') return 'stdinClosed';
+  }
+  return 'accepted';
+}
+
+class Collector {
+  readonly #maxBytes: number;
+  readonly #parts: Uint8Array[] = [];
+  #keptBytes = 0;
+  #droppedBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  add(bytes: Uint8Array): void {
+    const kept = bytes.subarray(0, this.#maxBytes - this.#keptBytes);
+    if (kept.length > 0) this.#parts.push(kept);
+    this.#keptBytes += kept.length;
+    this.#droppedBytes += bytes.length - kept.length;
+  }
+
+  result(): CollectedStream {
+    const bytes = new Uint8Array(this.#keptBytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return { bytes, text: new TextDecoder().decode(bytes), droppedBytes: this.#droppedBytes };
+  }
+}

@@ -1,0 +1,14 @@
+// The front door. A line here is a promise.
+
+import type { RunOptions, RunResult } from './client/index.js';
+import { connectInProcess } from './local/index.js';
+
+export { Client, ProcessHandle, type RunOptions, type RunResult, type StartOptions } from './client/index.js';
+export { connectInProcess } from './local/index.js';
+export { type Ending, ExecError, type Io, isExecError } from './protocol/index.js';
+
+/** Runs one command on this machine and collects what it wrote. Nothing of it is left when the promise settles. */
+export async function run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
+  await using client = connectInProcess();
+  return await client.run(argv, options);
+}

@@ -1,0 +1,3 @@
+// Compositions that need both sides.
+
+export { connectInProcess } from './in-process.js';

@@ -1,0 +1,92 @@
+// What a spawned thing can do, whatever spawned it. Backends implement this; nothing above it knows descriptors or pids of helpers.
+
+import type { Io, ResourceUse, Size, Stream } from '../protocol/index.js';
+import type { ProcTable } from './proc-table.js';
+
+/** A fully resolved command; no policy left in it. */
+export interface ResolvedCommand {
+  /** The file to execute; absolute. */
+  readonly file: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly io: Io;
+}
+
+/** How the leader ended, as far as the operating system told. */
+export type WaitStatus =
+  | { readonly kind: 'code'; readonly code: number; readonly resources?: ResourceUse }
+  | { readonly kind: 'signal'; readonly signal: string; readonly resources?: ResourceUse }
+  | { readonly kind: 'lost' };
+
+/** Called by a child, never before the call that spawned it has returned. */
+export interface ChildEvents {
+  /** Bytes as they came. They are only valid during the call: the buffer is used again. */
+  output(stream: Stream, bytes: Uint8Array): void;
+  /** The leader has ended. Everything it wrote was handed to `output` before, unless `outputComplete` is false. */
+  exited(status: WaitStatus, outputComplete: boolean): void;
+  /** Nobody holds an output stream any more. Comes after `exited`; does not come when a descendant never lets go. */
+  ended(): void;
+}
+
+/** The child's stdin at the level of the operating system: one write at a time, no queue. */
+export interface ChildInput {
+  /** Hands bytes over; `taken` is called once, when the kernel has all of them or with what ended stdin. */
+  write(bytes: Uint8Array, taken: (error: Error | undefined) => void): void;
+  /** End of input: closes a pipe, sends end-of-file to a terminal. */
+  end(): void;
+  /** Gives up whatever was not taken. */
+  destroy(): void;
+}
+
+/** The output side, shared by pipes and terminals. */
+export interface ChildOutput {
+  /** Stop reading, so that a full pipe holds the child back. */
+  hold(): void;
+  resume(): void;
+  /** The leader is dead: hand over what it wrote, held or not, and then call `drained` once. */
+  drainLeader(drained: (outputComplete: boolean) => void): void;
+  /** Gives up what has not come yet and frees the descriptors. */
+  close(): void;
+}
+
+/** One living process of a tree. */
+export interface TreeMember {
+  readonly pid: number;
+  /** Still in the leader's process group, so that a signal to the group reaches it. */
+  readonly isInGroup: boolean;
+}
+
+/** Everything that descends from one leader, found and signalled without ever touching a reused pid. */
+export interface ProcessTree {
+  /** Sends a signal to the process group, before returning while the leader is unreaped; false when nothing of the group is left. */
+  signalGroup(signal: string): Promise<boolean>;
+  /** What lives of the tree now, the leader included; zombies do not count. */
+  members(): Promise<TreeMember[]>;
+  /** The same, judged by a table read before: for looking at many trees at once. */
+  membersIn(table: ProcTable): TreeMember[];
+  /** The leader was reaped: from here on its pid may belong to somebody else. */
+  leaderReaped(): void;
+}
+
+export interface Child {
+  readonly pid: number;
+  readonly tree: ProcessTree;
+  /** Absent when stdin was started closed. */
+  readonly input: ChildInput | undefined;
+  hold(): void;
+  resume(): void;
+  /** Terminals only; pipes have no size. */
+  readonly resize: ((size: Size) => void) | undefined;
+  /** Gives up output that has not come yet and frees every descriptor. Does not end the process. */
+  close(): void;
+}
+
+/** A way to spawn children. Owns what all of them share, among it the guard that ends them when this program dies. */
+export interface Backend {
+  readonly name: 'linux' | 'portable';
+  /** Throws `ExecError` spawnFailed when the command cannot run. */
+  spawn(command: ResolvedCommand, events: ChildEvents): Child;
+  /** Call when every child has ended. */
+  close(): Promise<void>;
+}

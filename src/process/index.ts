@@ -1,0 +1,10 @@
+// The process room's front door, for the server.
+
+export type { Backend } from './child.js';
+export { childEnvironment } from './environment.js';
+export type { LogReader } from './log-reader.js';
+export type { ManagedProcess, ProcessOptions } from './managed-process.js';
+export type { LogEntry } from './output-log.js';
+export { ProcessTable, type TableLimits } from './process-table.js';
+export { parseSignal, signalExitCode } from './signals.js';
+export { type BackendName, type SpawnSpec, createBackend } from './spawn.js';

@@ -1,0 +1,246 @@
+// One process: child, log, stdin and the rules between them. The only writer of its log.
+
+import type { Clock, Timer } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
+import { type EndReason, type Ending, type ProcessId, type ProcessStatus, type Size, execError } from '../protocol/index.js';
+import type { Backend, Child, ProcessTree, WaitStatus } from './child.js';
+import { OutputLog, type Retention } from './output-log.js';
+import { type SpawnSpec, spawnChild } from './spawn.js';
+import { type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
+import { Termination } from './termination.js';
+
+export interface ProcessLimits extends Retention, StdinLimits {
+  /** The child is held back while a reader has this much yet to take. */
+  readonly readerWindowBytes: number;
+  /** After the exit, output of descendants is awaited until this long has passed without any. */
+  readonly drainQuietMs: number;
+  /** After the exit, output of descendants is awaited no longer than this. */
+  readonly drainLimitMs: number;
+  /** Grace between SIGTERM and SIGKILL when the caller names none. */
+  readonly forceAfterMs: number;
+}
+
+export interface ProcessOptions {
+  readonly id: ProcessId;
+  readonly spec: SpawnSpec;
+  readonly timeoutMs: number | undefined;
+  readonly idleTimeoutMs: number | undefined;
+  readonly metadata: Record<string, unknown> | undefined;
+}
+
+export interface ProcessContext {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly limits: ProcessLimits;
+}
+
+/** Largest piece of output in one entry; also what Codex's client takes without trouble. */
+const chunkBytes = 64 * 1024;
+
+export class ManagedProcess {
+  readonly id: ProcessId;
+  readonly log: OutputLog;
+  readonly #options: ProcessOptions;
+  readonly #clock: Clock;
+  readonly #limits: ProcessLimits;
+  readonly #child: Child;
+  readonly #stdin: StdinWriter;
+  readonly #termination: Termination;
+  readonly #startedAt: number;
+  readonly #timers = new Set<Timer>();
+  readonly #exited = deferred<Ending>();
+  readonly #closed = deferred<void>();
+  #lastOutputAt: number;
+  #endReason: EndReason | undefined;
+  #ending: Ending | undefined;
+  #isClosed = false;
+  #isHeld = false;
+  #hasOutputEnded = false;
+  #survivors: readonly number[] = [];
+
+  /** Spawns at once; throws `ExecError` spawnFailed when the command cannot run. */
+  constructor(options: ProcessOptions, context: ProcessContext) {
+    this.id = options.id;
+    this.#options = options;
+    this.#clock = context.clock;
+    this.#limits = context.limits;
+    this.log = new OutputLog(context.limits);
+    this.log.onRead(() => this.#adjustHold());
+    this.#startedAt = this.#clock.now();
+    this.#lastOutputAt = this.#startedAt;
+    this.#child = spawnChild(context.backend, options.spec, {
+      output: (stream, bytes) => this.#onOutput(stream, bytes),
+      exited: (status, outputComplete) => this.#onExited(status, outputComplete),
+      ended: () => this.#onOutputEnded(),
+    });
+    this.#stdin = new StdinWriter(options.id, this.#child.input, context.limits);
+    this.#termination = new Termination(this.#child, this.#clock, (survivors) => this.#onTreeGone(survivors));
+    if (options.timeoutMs !== undefined) this.#after(options.timeoutMs, () => this.terminate('timedOut', undefined));
+    if (options.idleTimeoutMs !== undefined) this.#watchIdle(options.idleTimeoutMs);
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  get tree(): ProcessTree {
+    return this.#child.tree;
+  }
+
+  /** Undefined while the process runs. */
+  get ending(): Ending | undefined {
+    return this.#ending;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Resolves when the process has ended and everything it wrote itself is in the log. */
+  get exited(): Promise<Ending> {
+    return this.#exited.promise;
+  }
+
+  /** Resolves when nothing more can come, and, if it was terminated, its whole tree is gone. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  get stdinQueuedBytes(): number {
+    return this.#stdin.queuedBytes;
+  }
+
+  status(): ProcessStatus {
+    const { spec, metadata } = this.#options;
+    return {
+      processId: this.id,
+      pid: this.pid,
+      argv: [...spec.argv],
+      cwd: spec.cwd,
+      io: spec.io,
+      state: this.#isClosed ? 'closed' : this.#ending === undefined ? 'running' : 'exited',
+      startedAt: this.#startedAt,
+      nextSeq: this.log.nextSeq,
+      outputBytes: this.log.totalBytes,
+      ...(this.#ending === undefined ? {} : { ending: this.#ending }),
+      ...(metadata === undefined ? {} : { metadata }),
+    };
+  }
+
+  write(bytes: Uint8Array, writeId: string | undefined): Promise<WriteStatus> {
+    return this.#stdin.write(bytes, writeId);
+  }
+
+  closeStdin(): 'closed' | 'alreadyClosed' {
+    return this.#stdin.end();
+  }
+
+  resize(size: Size): void {
+    if (this.#child.resize === undefined) throw execError('notATerminal', { processId: this.id });
+    if (this.#ending === undefined) this.#child.resize(size);
+  }
+
+  /** To the whole group, also when only descendants of the leader are left in it. */
+  signal(name: string): Promise<boolean> {
+    return this.#child.tree.signalGroup(name);
+  }
+
+  /** Ends the tree; `closed` follows when it is gone. Tells whether the process itself was still running. */
+  terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
+    const isRunning = this.#ending === undefined;
+    if (isRunning) this.#endReason ??= reason;
+    this.#termination.begin(forceAfterMs ?? this.#limits.forceAfterMs);
+    return isRunning;
+  }
+
+  #onOutput(stream: 'stdout' | 'stderr' | 'pty', bytes: Uint8Array): void {
+    this.#lastOutputAt = this.#clock.now();
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      this.log.append(stream, Uint8Array.prototype.slice.call(bytes, at, at + chunkBytes));
+    }
+    this.#adjustHold();
+  }
+
+  /** The slowest reader decides: the child waits in its full pipe, and nothing piles up here. */
+  #adjustHold(): void {
+    const { unreadBytes } = this.log;
+    if (!this.#isHeld && unreadBytes >= this.#limits.readerWindowBytes) {
+      this.#isHeld = true;
+      this.#child.hold();
+    } else if (this.#isHeld && unreadBytes <= this.#limits.readerWindowBytes / 2) {
+      this.#isHeld = false;
+      this.#child.resume();
+    }
+  }
+
+  #onExited(status: WaitStatus, outputComplete: boolean): void {
+    this.#ending = {
+      ...status,
+      reason: this.#endReason ?? 'exited',
+      outputComplete,
+      droppedBytes: this.log.droppedBytes,
+      startedAt: this.#startedAt,
+      endedAt: this.#clock.now(),
+    };
+    this.#cancelTimers();
+    this.#stdin.close();
+    this.log.appendExited(this.#ending);
+    this.#exited.resolve(this.#ending);
+    this.#termination.leaderExited();
+    if (!this.#hasOutputEnded) this.#watchDrain(this.#clock.now());
+    this.#closeWhenOver();
+  }
+
+  #onOutputEnded(): void {
+    this.#hasOutputEnded = true;
+    this.#closeWhenOver();
+  }
+
+  #onTreeGone(survivors: readonly number[]): void {
+    this.#survivors = survivors;
+    // Only a leader stuck in the kernel gets here alive: it cannot be waited for any longer.
+    if (this.#ending === undefined) this.#onExited({ kind: 'lost' }, false);
+    // Whoever held the streams is gone, or beyond reach.
+    if (survivors.length > 0) this.#child.close();
+    this.#closeWhenOver();
+  }
+
+  #closeWhenOver(): void {
+    if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded || this.#termination.isUnderWay) return;
+    this.#isClosed = true;
+    this.#cancelTimers();
+    this.log.appendClosed(this.#survivors);
+    this.#closed.resolve();
+  }
+
+  /** A descendant holds the output: wait while it has something to say, but not for ever. A held child is not a silent one. */
+  #watchDrain(exitedAt: number): void {
+    const { drainQuietMs, drainLimitMs } = this.#limits;
+    const now = this.#clock.now();
+    const quietAt = Math.max(this.#lastOutputAt, exitedAt) + drainQuietMs;
+    const giveUpAt = Math.min(quietAt, exitedAt + drainLimitMs);
+    if (now >= giveUpAt && !this.#isHeld) return this.#child.close();
+    this.#after(Math.max(giveUpAt - now, this.#isHeld ? drainQuietMs : 1), () => this.#watchDrain(exitedAt));
+  }
+
+  /** One timer however much output there is: it looks when it fires, and goes back to sleep for the rest. */
+  #watchIdle(idleTimeoutMs: number): void {
+    const restMs = this.#lastOutputAt + idleTimeoutMs - this.#clock.now();
+    // Held back by its reader, the process cannot be blamed for its silence.
+    if (restMs <= 0 && !this.#isHeld) this.terminate('idleTimedOut', undefined);
+    else this.#after(restMs <= 0 ? idleTimeoutMs : restMs, () => this.#watchIdle(idleTimeoutMs));
+  }
+
+  #after(ms: number, fire: () => void): void {
+    const timer = this.#clock.after(ms, () => {
+      this.#timers.delete(timer);
+      fire();
+    });
+    this.#timers.add(timer);
+  }
+
+  #cancelTimers(): void {
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+}

@@ -1,0 +1,231 @@
+// The one copy of what a process wrote: sequenced, bounded in bytes and entries, read by any number of cursors.
+// The first bytes of each stream are kept for good, the last ones as far as the bounds allow; between them may be a hole.
+
+import type { Clock } from '../base/clock.js';
+import type { Ending, RetainedStream, Seq, Stream } from '../protocol/index.js';
+import { LogReader } from './log-reader.js';
+
+export interface Retention {
+  /** Output held per process. */
+  readonly retainedBytes: number;
+  /** Entries held per process: bounds what thousands of tiny writes cost beside their bytes. */
+  readonly retainedEntries: number;
+  /** The part of `retainedBytes` kept for the beginning of each stream. */
+  readonly headBytes: number;
+}
+
+/** `offset` counts the bytes of all streams before this entry, dropped ones included. */
+export type LogEntry =
+  | { readonly kind: 'chunk'; readonly seq: Seq; readonly offset: number; readonly stream: Stream; readonly bytes: Uint8Array }
+  | { readonly kind: 'exited'; readonly seq: Seq; readonly offset: number; readonly ending: Ending }
+  | { readonly kind: 'closed'; readonly seq: Seq; readonly offset: number; readonly survivors: readonly number[] };
+
+/** What was retained after a cursor, up to the next hole. */
+export interface LogPage {
+  readonly entries: readonly LogEntry[];
+  readonly nextSeq: Seq;
+  /** Bytes in the hole before the first entry; 0 when nothing is missing. */
+  readonly droppedBytes: number;
+}
+
+interface StreamCount {
+  totalBytes: number;
+  retainedBytes: number;
+}
+
+/** Evicted slots at the front of the tail before it is worth moving the rest down. */
+const compactAt = 1024;
+
+export class OutputLog {
+  readonly #retention: Retention;
+  /** Never evicted: the beginning of each stream, and the events. In order of seq. */
+  readonly #kept: LogEntry[] = [];
+  /** Evicted from the front. In order of seq. */
+  #tail: LogEntry[] = [];
+  #tailStart = 0;
+  #nextSeq: Seq = 1;
+  #totalBytes = 0;
+  #retainedBytes = 0;
+  readonly #streams = new Map<Stream, StreamCount>();
+  readonly #readers = new Set<LogReader>();
+  readonly #waiters = new Set<() => void>();
+  #onRead: () => void = () => {};
+
+  constructor(retention: Retention) {
+    this.#retention = retention;
+  }
+
+  get nextSeq(): Seq {
+    return this.#nextSeq;
+  }
+
+  /** Bytes ever appended. */
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+
+  get droppedBytes(): number {
+    return this.#totalBytes - this.#retainedBytes;
+  }
+
+  get retainedBytes(): number {
+    return this.#retainedBytes;
+  }
+
+  /** Bytes that the slowest reader has yet to take. */
+  get unreadBytes(): number {
+    let unread = 0;
+    for (const reader of this.#readers) unread = Math.max(unread, this.#totalBytes - reader.offset);
+    return unread;
+  }
+
+  /** Takes ownership of `bytes`. */
+  append(stream: Stream, bytes: Uint8Array): void {
+    const count = this.#streams.get(stream) ?? { totalBytes: 0, retainedBytes: 0 };
+    this.#streams.set(stream, count);
+    const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes };
+    (count.totalBytes < this.#retention.headBytes ? this.#kept : this.#tail).push(entry);
+    count.totalBytes += bytes.length;
+    count.retainedBytes += bytes.length;
+    this.#totalBytes += bytes.length;
+    this.#retainedBytes += bytes.length;
+    this.#evict();
+    this.#advance();
+  }
+
+  appendExited(ending: Ending): void {
+    this.#kept.push({ kind: 'exited', seq: this.#nextSeq, offset: this.#totalBytes, ending });
+    this.#advance();
+  }
+
+  appendClosed(survivors: readonly number[]): void {
+    this.#kept.push({ kind: 'closed', seq: this.#nextSeq, offset: this.#totalBytes, survivors });
+    this.#advance();
+  }
+
+  /** At least one entry when there is one, however small `maxBytes`; never across a hole. */
+  readAfter(cursor: Seq, maxBytes: number): LogPage {
+    const entries: LogEntry[] = [];
+    let bytes = 0;
+    let last = cursor;
+    for (let entry = this.after(cursor); entry !== undefined; entry = this.after(last)) {
+      const length = entry.kind === 'chunk' ? entry.bytes.length : 0;
+      if (entries.length > 0 && (entry.seq !== last + 1 || bytes + length > maxBytes)) break;
+      entries.push(entry);
+      bytes += length;
+      last = entry.seq;
+    }
+    const [first] = entries;
+    const droppedBytes = first === undefined ? 0 : first.offset - this.#endBefore(cursor + 1, first.seq);
+    // A cursor past the end is given back the true end.
+    return { entries, nextSeq: Math.min(last + 1, this.#nextSeq), droppedBytes };
+  }
+
+  /** The first retained entry after the cursor. */
+  after(cursor: Seq): LogEntry | undefined {
+    const kept = this.#kept[firstAfter(this.#kept, 0, cursor)];
+    const tail = this.#tail[firstAfter(this.#tail, this.#tailStart, cursor)];
+    if (kept === undefined || tail === undefined) return kept ?? tail;
+    return kept.seq < tail.seq ? kept : tail;
+  }
+
+  /** The retained beginning and end of one stream; undefined when it never had a byte. */
+  retained(stream: Stream): RetainedStream | undefined {
+    const count = this.#streams.get(stream);
+    if (count === undefined) return undefined;
+    const droppedBytes = count.totalBytes - count.retainedBytes;
+    const head = chunksOf(stream, this.#kept);
+    const tail = chunksOf(stream, this.#tail.slice(this.#tailStart));
+    return { head, tail, truncated: droppedBytes > 0, droppedBytes };
+  }
+
+  /** A reader that everything after `cursor` waits for: nothing it has not taken is evicted, and it counts as unread. */
+  openReader(cursor: Seq): LogReader {
+    const offset = this.#endBefore(cursor + 1, this.#nextSeq);
+    const reader = new LogReader(this, { seq: cursor, offset }, () => {
+      if (reader.isClosed) {
+        this.#readers.delete(reader);
+        this.#wake();
+      }
+      this.#evict();
+      this.#onRead();
+    });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Resolves at the next append, or when the patience runs out; may also resolve for nothing. */
+  changed(patience?: { readonly clock: Clock; readonly ms: number }): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#waiters.delete(wake);
+        timer?.cancel();
+        resolve();
+      };
+      const timer = patience?.clock.after(patience.ms, wake);
+      this.#waiters.add(wake);
+    });
+  }
+
+  /** Called whenever a reader has taken something or gone away. */
+  onRead(listener: () => void): void {
+    this.#onRead = listener;
+  }
+
+  #advance(): void {
+    this.#nextSeq += 1;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiters) wake();
+  }
+
+  #evict(): void {
+    let floor = Infinity;
+    for (const reader of this.#readers) floor = Math.min(floor, reader.seq);
+    for (;;) {
+      const oldest = this.#tail[this.#tailStart];
+      const entries = this.#kept.length + this.#tail.length - this.#tailStart;
+      const isFull = this.#retainedBytes > this.#retention.retainedBytes || entries > this.#retention.retainedEntries;
+      if (!isFull || oldest?.kind !== 'chunk' || oldest.seq > floor) break;
+      this.#tailStart += 1;
+      this.#retainedBytes -= oldest.bytes.length;
+      const count = this.#streams.get(oldest.stream);
+      if (count !== undefined) count.retainedBytes -= oldest.bytes.length;
+    }
+    if (this.#tailStart < compactAt || this.#tailStart * 2 < this.#tail.length) return;
+    this.#tail = this.#tail.slice(this.#tailStart);
+    this.#tailStart = 0;
+  }
+
+  /** Offset just past the last retained entry before `seq`; for a cursor inside a hole that is where the hole begins. */
+  #endBefore(seq: Seq, limit: Seq): number {
+    const before = Math.min(seq, limit);
+    const kept = this.#kept[firstAfter(this.#kept, 0, before - 1) - 1];
+    const tailIndex = firstAfter(this.#tail, this.#tailStart, before - 1) - 1;
+    const tail = tailIndex < this.#tailStart ? undefined : this.#tail[tailIndex];
+    return Math.max(endOf(kept), endOf(tail));
+  }
+}
+
+function endOf(entry: LogEntry | undefined): number {
+  if (entry === undefined) return 0;
+  return entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0);
+}
+
+/** Index of the first entry with a higher number than `cursor`, from `start` on. */
+function firstAfter(entries: readonly LogEntry[], start: number, cursor: Seq): number {
+  let low = start;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((entries[middle]?.seq ?? Infinity) > cursor) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function chunksOf(stream: Stream, entries: readonly LogEntry[]): Uint8Array {
+  return Buffer.concat(entries.flatMap((entry) => (entry.kind === 'chunk' && entry.stream === stream ? [entry.bytes] : [])));
+}

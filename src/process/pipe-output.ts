@@ -1,0 +1,96 @@
+// Reads a child's pipes. After the leader has died it knows, without waiting for time to pass, when everything the leader wrote has been read.
+
+import type { Readable } from 'node:stream';
+import type { Stream } from '../protocol/index.js';
+import type { ChildEvents, ChildOutput } from './child.js';
+
+/** The most a pipe can hold for an unprivileged user on Linux; what comes after this many bytes was not written by the dead leader. */
+const pipeCapacityBytes = 1024 * 1024;
+
+interface Source {
+  readonly stream: Stream;
+  readonly readable: Readable;
+  receivedBytes: number;
+}
+
+export class PipeOutput implements ChildOutput {
+  readonly #events: Pick<ChildEvents, 'output' | 'ended'>;
+  readonly #open = new Set<Source>();
+  #held = false;
+  #draining: { readonly drained: (outputComplete: boolean) => void; readonly waiting: Map<Source, number> } | undefined;
+  #drained = false;
+
+  constructor(events: Pick<ChildEvents, 'output' | 'ended'>) {
+    this.#events = events;
+  }
+
+  /** Takes over a pipe; the returned function is to be called with every piece read from it. */
+  add(stream: Stream, readable: Readable): (bytes: Uint8Array) => void {
+    const source: Source = { stream, readable, receivedBytes: 0 };
+    this.#open.add(source);
+    readable.on('error', () => readable.destroy()); // a broken pipe ends like a closed one
+    readable.on('end', () => readable.destroy());
+    readable.on('close', () => this.#sourceEnded(source));
+    return (bytes) => {
+      source.receivedBytes += bytes.length;
+      this.#events.output(stream, bytes);
+    };
+  }
+
+  hold(): void {
+    this.#held = true;
+    if (this.#draining === undefined) for (const { readable } of this.#open) readable.pause();
+  }
+
+  resume(): void {
+    this.#held = false;
+    for (const { readable } of this.#open) readable.resume();
+  }
+
+  drainLeader(drained: (outputComplete: boolean) => void): void {
+    const waiting = new Map([...this.#open].map((source) => [source, source.receivedBytes]));
+    this.#draining = { drained, waiting };
+    if (this.#held) for (const { readable } of this.#open) readable.resume();
+    for (const source of this.#open) this.#watchForQuiet(source);
+    this.#settleDrain();
+  }
+
+  close(): void {
+    for (const { readable } of this.#open) readable.destroy();
+  }
+
+  /**
+   * Whatever the dead leader wrote is in the pipe already, so one whole turn of the event loop that polls the pipe and
+   * brings nothing proves it empty. A descendant that keeps on writing is cut off at the pipe's capacity.
+   */
+  #watchForQuiet(source: Source): void {
+    const before = source.receivedBytes;
+    setImmediate(() =>
+      setImmediate(() => {
+        const receivedAtExit = this.#draining?.waiting.get(source);
+        if (receivedAtExit === undefined) return;
+        const isQuiet = source.receivedBytes === before;
+        if (!isQuiet && source.receivedBytes - receivedAtExit < pipeCapacityBytes) return this.#watchForQuiet(source);
+        this.#draining?.waiting.delete(source);
+        this.#settleDrain();
+      }),
+    );
+  }
+
+  #sourceEnded(source: Source): void {
+    this.#open.delete(source);
+    this.#draining?.waiting.delete(source);
+    this.#settleDrain();
+    if (this.#drained && this.#open.size === 0) this.#events.ended();
+  }
+
+  #settleDrain(): void {
+    if (this.#draining === undefined || this.#draining.waiting.size > 0) return;
+    const { drained } = this.#draining;
+    this.#draining = undefined;
+    if (this.#held) this.hold();
+    drained(true);
+    this.#drained = true;
+    if (this.#open.size === 0) this.#events.ended();
+  }
+}

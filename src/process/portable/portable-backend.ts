@@ -1,0 +1,152 @@
+// Children over child_process and node-pty's native part: macOS, and wherever the Linux backend does not load.
+// What it cannot do is listed in docs/architecture.md; what it reads is as complete as on Linux.
+
+import { spawn } from 'node:child_process';
+import { existsSync, constants as fsConstants, openSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Clock } from '../../base/clock.js';
+import type { Size } from '../../protocol/index.js';
+import type { Backend, Child, ChildEvents, ChildInput, ChildOutput, ResolvedCommand, WaitStatus } from '../child.js';
+import { PipeInput, PtyInput } from '../child-input.js';
+import { PipeOutput } from '../pipe-output.js';
+import { MarkedTree } from '../process-tree.js';
+import { PtyOutput } from '../pty-output.js';
+import { signalName } from '../signals.js';
+import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
+import { Watchdog } from '../watchdog.js';
+import { type NativePty, loadNodePty } from './node-pty.js';
+
+/** Bytes read from a terminal at a time; the kernel gives 4 KiB at most, a descriptor's last words a little more. */
+const readBytes = 64 * 1024;
+
+/** Gives a program another name than its file's: exec with the name as an argument of its own. */
+const renameScript = 'my $file = shift; exec { $file } @ARGV';
+
+interface Parts {
+  readonly pid: number;
+  readonly input: ChildInput | undefined;
+  readonly output: ChildOutput;
+  readonly resize?: (size: Size) => void;
+}
+
+export class PortableBackend implements Backend {
+  readonly name = 'portable';
+  readonly #clock: Clock;
+  readonly #watchdog = new Watchdog({ kind: 'groups' });
+  readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
+  #nodePty: NativePty | undefined;
+
+  constructor(clock: Clock) {
+    if (process.platform === 'win32') throw new Error('Sluice runs processes on Linux and macOS; on Windows run it inside WSL');
+    this.#clock = clock;
+  }
+
+  spawn(command: ResolvedCommand, events: ChildEvents): Child {
+    this.#watchdog.start();
+    let leaderExited: (status: WaitStatus) => void = () => {};
+    const exited = (status: WaitStatus) => leaderExited(status);
+    const parts = command.io.kind === 'pty' ? this.#forkTerminal(command, command.io, { events, exited }) : this.#spawnPipes(command, { events, exited });
+    const { pid, input, output } = parts;
+    this.#watchdog.guard(pid);
+    const tree = new MarkedTree(pid, () => false);
+    leaderExited = (status) => {
+      tree.leaderReaped();
+      this.#watchdog.leaderReaped(pid);
+      input?.destroy();
+      output.drainLeader((outputComplete) => events.exited(status, outputComplete));
+    };
+    return {
+      pid,
+      tree,
+      input,
+      resize: parts.resize,
+      hold: () => output.hold(),
+      resume: () => output.resume(),
+      close() {
+        input?.destroy();
+        output.close();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#watchdog.close();
+  }
+
+  #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Parts {
+    const { file, argv, cwd, env, io } = command;
+    const isStdinOpen = io.kind === 'pipe' && io.stdin === 'open';
+    const child = orSpawnFailure(command, () =>
+      spawn(file, argv.slice(1), {
+        argv0: argv[0] ?? file,
+        cwd,
+        env: { ...env },
+        detached: true, // leader of its own session and group
+        stdio: [isStdinOpen ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      }),
+    );
+    child.on('error', () => {}); // a spawn that failed has no pid, and is reported here and now
+    if (child.pid === undefined || child.stdout === null || child.stderr === null) throw spawnFailureFrom(guessErrno(file), file, cwd);
+    child.on('exit', (code, signal) => exited(signal === null ? { kind: 'code', code: code ?? -1 } : { kind: 'signal', signal }));
+    const output = new PipeOutput(events);
+    child.stdout.on('data', output.add('stdout', child.stdout));
+    child.stderr.on('data', output.add('stderr', child.stderr));
+    return { pid: child.pid, input: child.stdin === null ? undefined : new PipeInput(child.stdin), output };
+  }
+
+  #forkTerminal(command: ResolvedCommand, size: Size, { events, exited }: Listeners): Parts {
+    this.#nodePty ??= loadNodePty();
+    const nodePty = this.#nodePty;
+    if (nodePty === undefined) {
+      throw spawnFailed('outOfResources', 'no terminal on this machine: neither koffi nor @lydell/node-pty has a binary for it');
+    }
+    const errno = guessErrno(command.file);
+    if (errno === 'ENOENT') throw spawnFailureFrom(errno, command.file, command.cwd);
+    const { file, args } = renamed(command);
+    const env = Object.entries(command.env).map(([name, value]) => `${name}=${value}`);
+    const { cwd } = command;
+    const onExit = (code: number, signal: number) => exited(waitStatus(code, signal));
+    const { fd, pid, path } = orSpawnFailure(command, () =>
+      nodePty.fork({ file, args, env, cwd, rows: size.rows, cols: size.cols, exited: onExit }),
+    );
+    const slave = openSync(path, fsConstants.O_RDWR | fsConstants.O_NOCTTY | fsConstants.O_NONBLOCK);
+    const output = new PtyOutput({ master: fd, slave }, events, { clock: this.#clock, readBuffer: this.#readBuffer });
+    const input = new PtyInput(fd, this.#clock);
+    output.onActivity(() => input.poke());
+    return { pid, input, output, resize: ({ rows, cols }) => nodePty.resize(fd, cols, rows) };
+  }
+}
+
+interface Listeners {
+  readonly events: ChildEvents;
+  readonly exited: (status: WaitStatus) => void;
+}
+
+function orSpawnFailure<T>(command: ResolvedCommand, start: () => T): T {
+  try {
+    return start();
+  } catch (error) {
+    throw spawnFailureFrom(errnoOf(error) ?? String(error), command.file, command.cwd);
+  }
+}
+
+/** node-pty names a program after its file; another name takes one more exec. */
+function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; args: readonly string[] } {
+  const [name, ...args] = argv;
+  if (name === undefined || basename(name) === basename(file)) return { file, args };
+  try {
+    return { file: findProgram('perl', cwd, env['PATH']), args: ['-e', renameScript, file, ...argv] };
+  } catch (error) {
+    throw spawnFailed('badArgument', `the name "${name}" for "${file}" on a terminal needs perl in PATH on this machine; leave arg0 out`, error);
+  }
+}
+
+/** child_process tells the errno only later. The file was found executable, so either its interpreter is missing or a resource is. */
+function guessErrno(file: string): string {
+  const interpreter = interpreterOf(file);
+  return interpreter !== undefined && !existsSync(interpreter) ? 'ENOENT' : 'EAGAIN';
+}
+
+function waitStatus(code: number, signal: number): WaitStatus {
+  return signal === 0 ? { kind: 'code', code } : { kind: 'signal', signal: signalName(signal) };
+}

@@ -1,0 +1,120 @@
+// One session's processes: start, find, list, forget. Owns them: closing the table ends every one.
+
+import type { Clock, Timer } from '../base/clock.js';
+import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
+import type { Backend, ProcessTree } from './child.js';
+import { ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
+import { readProcTable } from './proc-table.js';
+import { Termination } from './termination.js';
+
+export interface TableLimits extends ProcessLimits {
+  /** Processes that have not closed yet. */
+  readonly maxProcesses: number;
+  /** Closed processes kept readable. */
+  readonly maxClosed: number;
+  /** Output of all closed processes together. */
+  readonly maxClosedBytes: number;
+  /** How long a closed process stays readable. */
+  readonly keepClosedMs: number;
+}
+
+interface Context {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly limits: TableLimits;
+}
+
+/** Forgotten trees collected before a look at which of them still has anybody in it. */
+const looseTreesPerLook = 64;
+
+export class ProcessTable {
+  readonly #context: Context;
+  readonly #processes = new Map<ProcessId, ManagedProcess>();
+  /** Closed ones, oldest first. */
+  readonly #closed = new Map<ManagedProcess, Timer>();
+  #closedBytes = 0;
+  /** Trees of forgotten processes: a daemon may be left, and it dies with the table. */
+  #loose: { tree: ProcessTree; pid: number }[] = [];
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  start(options: ProcessOptions): ManagedProcess {
+    const { id } = options;
+    if (this.#processes.has(id)) throw execError('processExists', { processId: id });
+    const { maxProcesses } = this.#context.limits;
+    if (this.#processes.size - this.#closed.size >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
+    const started = new ManagedProcess(options, this.#context);
+    this.#processes.set(id, started);
+    void started.closed.then(() => this.#keepClosed(started));
+    return started;
+  }
+
+  find(id: ProcessId): ManagedProcess | undefined {
+    return this.#processes.get(id);
+  }
+
+  get(id: ProcessId): ManagedProcess {
+    const found = this.find(id);
+    if (found === undefined) throw execError('processNotFound', { processId: id });
+    return found;
+  }
+
+  list(): ManagedProcess[] {
+    return [...this.#processes.values()];
+  }
+
+  /** Ends everything that was ever started here and waits until it is gone. */
+  async close(reason: EndReason): Promise<void> {
+    const running = this.list().filter((candidate) => !candidate.isClosed);
+    for (const each of running) each.terminate(reason, 0);
+    await Promise.all(running.map((each) => each.closed));
+    for (const each of this.list()) this.#forget(each);
+    await this.#endLoose();
+  }
+
+  #keepClosed(closed: ManagedProcess): void {
+    const { clock, limits } = this.#context;
+    this.#closed.set(
+      closed,
+      clock.afterIdle(limits.keepClosedMs, () => this.#forget(closed)),
+    );
+    this.#closedBytes += closed.log.retainedBytes;
+    for (const oldest of this.#closed.keys()) {
+      if (this.#closed.size <= limits.maxClosed && this.#closedBytes <= limits.maxClosedBytes) break;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(forgotten: ManagedProcess): void {
+    this.#closed.get(forgotten)?.cancel();
+    if (this.#closed.delete(forgotten)) this.#closedBytes -= forgotten.log.retainedBytes;
+    if (this.#processes.get(forgotten.id) === forgotten) this.#processes.delete(forgotten.id);
+    this.#loose.push({ tree: forgotten.tree, pid: forgotten.pid });
+    if (this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
+  }
+
+  async #dropEmptyTrees(): Promise<void> {
+    const looked = this.#loose;
+    const table = await readProcTable().catch(() => undefined);
+    if (table === undefined) return; // not known to be empty is not empty
+    const empty = new Set(looked.filter(({ tree }) => tree.membersIn(table).length === 0));
+    this.#loose = this.#loose.filter((loose) => !empty.has(loose));
+  }
+
+  async #endLoose(): Promise<void> {
+    await this.#dropEmptyTrees();
+    await Promise.all(
+      this.#loose.map(
+        (child) =>
+          new Promise<void>((resolve) => {
+            const termination = new Termination(child, this.#context.clock, () => resolve());
+            termination.leaderExited();
+            termination.begin(0);
+          }),
+      ),
+    );
+    this.#loose = [];
+  }
+}

@@ -1,0 +1,124 @@
+// Why a command could not run, in words that tell the cases apart. Looks at the file system only after something failed, or to find the program.
+
+import { accessSync, constants, openSync, readSync, closeSync, statSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import { type ExecError, type SpawnFailure, execError } from '../protocol/index.js';
+
+/** Where programs are looked for when the child's environment has no PATH: what libc does too. */
+const defaultPath = '/bin:/usr/bin';
+
+export function spawnFailed(failure: SpawnFailure, problem: string, cause?: unknown): ExecError<'spawnFailed'> {
+  return execError('spawnFailed', { failure, problem }, cause === undefined ? undefined : { cause });
+}
+
+/** The file that `program` names for a child with this environment and folder. Throws `spawnFailed` when there is none to run. */
+export function findProgram(program: string, cwd: string, path: string | undefined): string {
+  if (program === '') throw spawnFailed('programNotFound', 'argv[0] is empty; it must name a program');
+  if (program.includes('/')) {
+    const file = isAbsolute(program) ? program : resolve(cwd, program);
+    const failure = whyNotExecutable(file);
+    if (failure !== undefined) throw spawnFailed(failure, describe(failure, file));
+    return file;
+  }
+  let nearest: { failure: SpawnFailure; file: string } | undefined;
+  for (const folder of (path ?? defaultPath).split(':')) {
+    const file = join(folder === '' ? cwd : resolve(cwd, folder), program);
+    const failure = whyNotExecutable(file);
+    if (failure === undefined) return file;
+    if (failure !== 'programNotFound') nearest ??= { failure, file };
+  }
+  if (nearest !== undefined) throw spawnFailed(nearest.failure, describe(nearest.failure, nearest.file));
+  const where = path === undefined ? `the default path "${defaultPath}" (env has no PATH)` : `PATH "${path}"`;
+  throw spawnFailed('programNotFound', `program "${program}" not found in ${where}`);
+}
+
+/** The kernel refused to run `file` in `cwd` with this errno name: say which of the two was at fault, and how. */
+export function spawnFailureFrom(errno: string, file: string, cwd: string): ExecError<'spawnFailed'> {
+  const folder = statSync(cwd, { throwIfNoEntry: false });
+  if (folder === undefined) return spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`);
+  if (!folder.isDirectory()) return spawnFailed('cwdNotDirectory', `cwd "${cwd}" is not a folder`);
+  switch (errno) {
+    case 'ENOENT': {
+      const interpreter = interpreterOf(file);
+      const missing = interpreter === undefined ? `program "${file}"` : `"${interpreter}", the interpreter that "${file}" asks for,`;
+      return spawnFailed('programNotFound', `${missing} does not exist`);
+    }
+    case 'ENOEXEC':
+      return spawnFailed('notExecutable', `"${file}" is not in a format this machine can execute`);
+    case 'EACCES':
+    case 'EPERM': {
+      if (!mayEnter(cwd)) return spawnFailed('permissionDenied', `permission to enter cwd "${cwd}" is denied`);
+      const failure = whyNotExecutable(file) ?? 'permissionDenied';
+      return spawnFailed(failure, describe(failure, file));
+    }
+    case 'E2BIG':
+      return spawnFailed('badArgument', 'arguments and environment together are longer than the kernel takes');
+    case 'ENAMETOOLONG':
+    case 'EINVAL':
+    case 'ELOOP':
+      return spawnFailed('badArgument', `"${file}" cannot be executed: ${errno}`);
+    default:
+      return spawnFailed('outOfResources', `the operating system cannot start another process now: ${errno}`);
+  }
+}
+
+function whyNotExecutable(file: string): SpawnFailure | undefined {
+  try {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (stat === undefined) return 'programNotFound';
+    if (!stat.isFile() || (stat.mode & 0o111) === 0) return 'notExecutable';
+    accessSync(file, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'ENAMETOOLONG' ? 'programNotFound' : 'permissionDenied';
+  }
+}
+
+function mayEnter(folder: string): boolean {
+  try {
+    accessSync(folder, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The program on a script's `#!` line. */
+export function interpreterOf(file: string): string | undefined {
+  return /^#![ \t]*(\S+)/.exec(firstBytes(file).toString('latin1'))?.[1];
+}
+
+/** Whether a shell could make sense of the file: binaries have a NUL early on. */
+export function isText(file: string): boolean {
+  return !firstBytes(file).includes(0);
+}
+
+/** Empty for a file that cannot be read; then it is not a script that anybody could run either. */
+function firstBytes(file: string): Buffer {
+  try {
+    const fd = openSync(file, 'r');
+    try {
+      const start = Buffer.alloc(256);
+      return start.subarray(0, readSync(fd, start));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+function describe(failure: SpawnFailure, file: string): string {
+  switch (failure) {
+    case 'programNotFound':
+      return `program "${file}" does not exist`;
+    case 'notExecutable':
+      return `"${file}" is not an executable file`;
+    default:
+      return `permission to execute "${file}" is denied`;
+  }
+}
+
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,72 @@
+// SpawnSpec -> Child on the chosen backend. What can be said about a command before trying it is said here.
+
+import { statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import type { Clock } from '../base/clock.js';
+import type { Io } from '../protocol/index.js';
+import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
+import { LinuxBackend } from './linux/linux-backend.js';
+import { loadLibc } from './linux/libc.js';
+import { PortableBackend } from './portable/portable-backend.js';
+import { errnoOf, findProgram, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
+
+/** An instruction to start something; the environment is exact, no policy is left in it. */
+export interface SpawnSpec {
+  /** `lookup` finds argv[0] the way a shell does; a path is executed as it is. */
+  readonly program: { readonly kind: 'lookup' } | { readonly kind: 'exact'; readonly path: string };
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly io: Io;
+  /** What the program sees as its own name instead of argv[0]. */
+  readonly arg0: string | undefined;
+}
+
+/** `auto` takes the Linux backend where it works and the portable one elsewhere. */
+export type BackendName = 'auto' | 'linux' | 'portable';
+
+export function createBackend(name: BackendName, clock: Clock): Backend {
+  const libc = name === 'portable' ? undefined : loadLibc();
+  if (libc !== undefined) return new LinuxBackend(libc, clock);
+  if (name === 'linux') throw new Error('the Linux backend needs Linux and the optional dependency koffi');
+  return new PortableBackend(clock);
+}
+
+/** Throws `ExecError` spawnFailed when the command cannot run. */
+export function spawnChild(backend: Backend, spec: SpawnSpec, events: ChildEvents): Child {
+  return backend.spawn(resolveCommand(spec), events);
+}
+
+function resolveCommand(spec: SpawnSpec): ResolvedCommand {
+  const { argv, cwd, env, io } = spec;
+  const [name] = argv;
+  if (name === undefined) throw spawnFailed('badArgument', 'argv must not be empty');
+  refuseNul('argv', argv);
+  refuseNul('cwd', [cwd]);
+  refuseNul('env', Object.entries(env).flat());
+  const misnamed = Object.keys(env).find((key) => key === '' || key.includes('='));
+  if (misnamed !== undefined) throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name is not empty and has no "="`);
+  requireFolder(cwd);
+  const file = spec.program.kind === 'exact' ? spec.program.path : findProgram(name, cwd, env['PATH']);
+  if (!isAbsolute(file)) throw spawnFailed('badArgument', `program must be an absolute path, got "${file}"`);
+  refuseNul('program', [file]);
+  return { file, argv: spec.arg0 === undefined ? argv : [spec.arg0, ...argv.slice(1)], cwd, env, io };
+}
+
+function refuseNul(what: string, texts: readonly string[]): void {
+  const text = texts.find((candidate) => candidate.includes('\0'));
+  if (text !== undefined) throw spawnFailed('badArgument', `${what} must not contain a NUL byte, got ${JSON.stringify(text)}`);
+}
+
+function requireFolder(cwd: string): void {
+  if (!isAbsolute(cwd)) throw spawnFailed('badArgument', `cwd must be absolute, got "${cwd}"`);
+  try {
+    if (!statSync(cwd).isDirectory()) throw spawnFailed('cwdNotDirectory', `cwd "${cwd}" is not a folder`);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    if (errno === 'ENOTDIR') throw spawnFailed('cwdNotDirectory', `cwd "${cwd}" goes through something that is not a folder`, error);
+    if (errno === 'EACCES') throw spawnFailed('permissionDenied', `permission to reach cwd "${cwd}" is denied`, error);
+    throw errno === 'ENOENT' ? spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`, error) : spawnFailureFrom(errno, cwd, '/');
+  }
+}

@@ -1,0 +1,133 @@
+// One process's stdin: ordered, bounded, retry-safe. The answer to a write is the writer's back-pressure.
+
+import { type Deferred, deferred } from '../base/deferred.js';
+import { execError, type ProcessId } from '../protocol/index.js';
+import type { ChildInput } from './child.js';
+
+export interface StdinLimits {
+  /** A write is answered when no more than this is queued up to its last byte. */
+  readonly stdinWindowBytes: number;
+  /** Past this much offered and unread, a write is refused. */
+  readonly stdinCapBytes: number;
+}
+
+export type WriteStatus = 'accepted' | 'stdinClosed';
+
+/** Write ids remembered per process; as many as Codex remembers, so its retries fit. */
+const rememberedWrites = 4096;
+
+/** Bytes handed to the kernel at a time, so that what it has taken is known in steps. */
+const sliceBytes = 64 * 1024;
+
+interface Answer {
+  /** Offset just past the write's last byte, counted over all writes. */
+  readonly endOffset: number;
+  readonly done: Deferred<WriteStatus>;
+}
+
+export class StdinWriter {
+  readonly #processId: ProcessId;
+  readonly #limits: StdinLimits;
+  #input: ChildInput | undefined;
+  #queue: Uint8Array[] = [];
+  #answers: Answer[] = [];
+  #offeredBytes = 0;
+  #takenBytes = 0;
+  #isWriting = false;
+  #isEnding = false;
+  readonly #seen = new Map<string, Promise<WriteStatus>>();
+
+  constructor(processId: ProcessId, input: ChildInput | undefined, limits: StdinLimits) {
+    this.#processId = processId;
+    this.#input = input;
+    this.#limits = limits;
+  }
+
+  /** Bytes offered that the kernel has not taken yet. */
+  get queuedBytes(): number {
+    return this.#offeredBytes - this.#takenBytes;
+  }
+
+  /** Takes its place in the queue before returning. A write id seen before gets the answer of the first write. */
+  write(bytes: Uint8Array, writeId: string | undefined): Promise<WriteStatus> {
+    const first = writeId === undefined ? undefined : this.#seen.get(writeId);
+    if (first !== undefined) return first;
+    if (this.#input === undefined || this.#isEnding) return Promise.resolve('stdinClosed');
+    const freeBytes = this.#limits.stdinCapBytes - this.queuedBytes;
+    if (bytes.length > freeBytes) {
+      throw execError('stdinFull', { processId: this.#processId, offeredBytes: this.queuedBytes, freeBytes });
+    }
+    const answer = this.#enqueue(bytes);
+    if (writeId !== undefined) this.#remember(writeId, answer);
+    return answer;
+  }
+
+  /** Ends stdin once everything queued is written. */
+  end(): 'closed' | 'alreadyClosed' {
+    if (this.#input === undefined || this.#isEnding) return 'alreadyClosed';
+    this.#isEnding = true;
+    this.#pump();
+    return 'closed';
+  }
+
+  /** Nothing more will be read: the process has ended. */
+  close(): void {
+    const input = this.#input;
+    this.#input = undefined;
+    this.#queue = [];
+    this.#takenBytes = this.#offeredBytes;
+    for (const { done } of this.#answers.splice(0)) done.resolve('stdinClosed');
+    input?.destroy();
+  }
+
+  #enqueue(bytes: Uint8Array): Promise<WriteStatus> {
+    const owned = Uint8Array.from(bytes); // the caller may use its buffer again before the child has read
+    for (let at = 0; at < owned.length; at += sliceBytes) this.#queue.push(owned.subarray(at, at + sliceBytes));
+    this.#offeredBytes += owned.length;
+    this.#pump();
+    if (this.#offeredBytes - this.#takenBytes <= this.#limits.stdinWindowBytes) {
+      return Promise.resolve(this.#input === undefined ? 'stdinClosed' : 'accepted');
+    }
+    const done = deferred<WriteStatus>();
+    this.#answers.push({ endOffset: this.#offeredBytes, done });
+    return done.promise;
+  }
+
+  #remember(writeId: string, answer: Promise<WriteStatus>): void {
+    this.#seen.set(writeId, answer);
+    if (this.#seen.size <= rememberedWrites) return;
+    const [oldest] = this.#seen.keys();
+    if (oldest !== undefined) this.#seen.delete(oldest);
+  }
+
+  #pump(): void {
+    if (this.#isWriting || this.#input === undefined) return;
+    const slice = this.#queue.shift();
+    if (slice === undefined) {
+      if (this.#isEnding) this.#finish(this.#input);
+      return;
+    }
+    this.#isWriting = true;
+    this.#input.write(slice, (error) => {
+      this.#isWriting = false;
+      if (error !== undefined) return this.close();
+      this.#takenBytes += slice.length;
+      this.#answerFitting();
+      this.#pump();
+    });
+  }
+
+  #finish(input: ChildInput): void {
+    this.#input = undefined;
+    input.end();
+  }
+
+  #answerFitting(): void {
+    for (;;) {
+      const next = this.#answers[0];
+      if (next === undefined || next.endOffset - this.#takenBytes > this.#limits.stdinWindowBytes) return;
+      this.#answers.shift();
+      next.done.resolve('accepted');
+    }
+  }
+}

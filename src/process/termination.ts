@@ -1,0 +1,124 @@
+// Ends a whole tree: asks, waits, forces, and then looks until nothing is left. Knows trees and time, nothing of output.
+
+import type { Clock, Timer } from '../base/clock.js';
+import type { Child, ProcessTree, TreeMember } from './child.js';
+import { signalPid } from './process-tree.js';
+
+/** Waits between looks at a tree that should be going away: quick at first, since most trees go at once. */
+const firstLookMs = 2;
+const lastLookMs = 100;
+
+/** How long SIGKILL may take before what is left is called a survivor. Only a process stuck inside the kernel takes this long. */
+const killPatienceMs = 5_000;
+
+type Stage = { kind: 'idle' } | { kind: 'asked'; forceAt: number } | { kind: 'forced'; giveUpAt: number } | { kind: 'over' };
+
+export class Termination {
+  readonly #tree: ProcessTree;
+  readonly #leader: TreeMember;
+  readonly #clock: Clock;
+  readonly #gone: (survivors: readonly number[]) => void;
+  #stage: Stage = { kind: 'idle' };
+  #isLeaderAlive = true;
+  #look: Timer | undefined;
+  #lookMs = firstLookMs;
+
+  /** `gone` is called once, when the tree is verified gone or its survivors cannot be ended. */
+  constructor(child: Pick<Child, 'pid' | 'tree'>, clock: Clock, gone: (survivors: readonly number[]) => void) {
+    this.#tree = child.tree;
+    this.#leader = { pid: child.pid, isInGroup: true };
+    this.#clock = clock;
+    this.#gone = gone;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#stage.kind === 'asked' || this.#stage.kind === 'forced';
+  }
+
+  /** Starts, or hurries on: a shorter grace than the one under way counts, a longer one does not. */
+  begin(forceAfterMs: number): void {
+    const forceAt = this.#clock.now() + forceAfterMs;
+    switch (this.#stage.kind) {
+      case 'idle':
+        this.#stage = { kind: 'asked', forceAt };
+        break;
+      case 'asked':
+        this.#stage = { kind: 'asked', forceAt: Math.min(forceAt, this.#stage.forceAt) };
+        break;
+      case 'forced':
+      case 'over':
+        return;
+    }
+    if (forceAfterMs <= 0) this.#force();
+    else this.#ask();
+  }
+
+  /** The leader has ended, by itself or not. */
+  leaderExited(): void {
+    this.#isLeaderAlive = false;
+    if (this.isUnderWay) this.#lookAgain(0);
+  }
+
+  #ask(): void {
+    void this.#signalTree('SIGTERM', 'SIGCONT'); // a stopped process would not get to see the first without the second
+    this.#lookAgain(firstLookMs);
+  }
+
+  #force(): void {
+    this.#stage = { kind: 'forced', giveUpAt: this.#clock.now() + killPatienceMs };
+    void this.#signalTree('SIGKILL');
+    this.#lookMs = firstLookMs;
+    this.#lookAgain(0);
+  }
+
+  /** The group first and at once, then those that left it. Some programs take a second SIGTERM as "now": nobody gets two. */
+  async #signalTree(...signals: string[]): Promise<void> {
+    await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal)));
+    for (const { pid, isInGroup } of await this.#members()) if (!isInGroup) signalPid(pid, ...signals);
+  }
+
+  #lookAgain(afterMs: number): void {
+    this.#look?.cancel();
+    this.#look = this.#clock.after(afterMs, () => void this.#lookNow());
+  }
+
+  async #lookNow(): Promise<void> {
+    // While the leader lives a look tells nothing new, so a graceful end costs none.
+    const left = this.#isLeaderAlive ? [this.#leader] : await this.#members();
+    switch (this.#stage.kind) {
+      case 'idle':
+      case 'over':
+        return;
+      case 'asked': {
+        if (left.length === 0) return this.#finish(left);
+        const restMs = this.#stage.forceAt - this.#clock.now();
+        return restMs <= 0 ? this.#force() : this.#lookAgain(Math.min(restMs, this.#nextLookMs()));
+      }
+      case 'forced':
+        if (left.length === 0 || this.#clock.now() >= this.#stage.giveUpAt) return this.#finish(left);
+        await this.#signalTree('SIGKILL'); // whatever was born since the last time
+        return this.#lookAgain(this.#nextLookMs());
+    }
+  }
+
+  async #members(): Promise<readonly TreeMember[]> {
+    try {
+      return await this.#tree.members();
+    } catch {
+      return [this.#leader]; // the table could not be read: not known to be gone is not gone
+    }
+  }
+
+  #nextLookMs(): number {
+    const lookMs = this.#lookMs;
+    this.#lookMs = Math.min(lookMs * 2, lastLookMs);
+    return lookMs;
+  }
+
+  #finish(survivors: readonly TreeMember[]): void {
+    if (this.#stage.kind === 'over') return;
+    this.#stage = { kind: 'over' };
+    this.#look?.cancel();
+    this.#gone(survivors.map(({ pid }) => pid));
+  }
+}

@@ -1,0 +1,120 @@
+// A shell of 2 MB that outlives this program by a moment. It waits for the end of a pipe that only this program holds,
+// and when that comes, by SIGKILL or however, ends what is left. It needs no privilege and no code of ours to be alive.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { signalPid } from './process-tree.js';
+
+/** How the watchdog finds what to end. */
+export type Quarry =
+  /** Whoever carries a mark that begins so: see linux/lineage.ts. */
+  | { readonly kind: 'marked'; readonly prefix: string }
+  /** The groups it is told of, and what descends from them. */
+  | { readonly kind: 'groups' };
+
+/** Signals that reach a whole terminal or group at once must not take the watchdog with the server. */
+const preamble = `trap '' HUP INT TERM QUIT PIPE; cd /`;
+
+/**
+ * grep -s stays silent about processes that go while it looks; a zombie is dead, whoever is late to collect it.
+ * A hundred rounds of 50 ms outlast even a fork bomb's children.
+ */
+const markedScript = `${preamble}
+while read -r _; do :; done
+round=0
+while [ $round -lt 100 ]; do
+  living=0
+  for file in $(grep -ls "^Max realtime timeout  *$1[0-9]\\{8\\} " /proc/[0-9]*/limits); do
+    pid=\${file#/proc/} pid=\${pid%/*} stat=') Z '
+    read -r stat 2>/dev/null </proc/$pid/stat
+    case $stat in *') Z '*) ;; *) kill -s KILL $pid 2>/dev/null; living=1;; esac
+  done
+  [ $living = 0 ] && exit 0
+  round=$((round + 1))
+  sleep 0.05
+done`;
+
+/** awk follows parents down from the known groups, so that children which left their group are found while the chain holds. */
+const groupsScript = `${preamble}
+groups=' '
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups$group ";;
+    -) groups="\${groups%% $group *} \${groups#* $group }";;
+  esac
+done
+[ "$groups" = ' ' ] && exit 0
+ps -A -o pid=,ppid=,pgid= | awk -v groups="$groups" '
+  BEGIN { count = split(groups, list, " "); for (i = 1; i <= count; i++) isGroup[list[i]] = 1 }
+  { parent[$1] = $2; if ($3 in isGroup) isMember[$1] = 1 }
+  END {
+    do { found = 0; for (pid in parent) if (!(pid in isMember) && (parent[pid] in isMember)) { isMember[pid] = 1; found = 1 } } while (found)
+    for (pid in isMember) print pid
+  }' | while read -r pid; do kill -s KILL "$pid" 2>/dev/null; done
+for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done`;
+
+export class Watchdog {
+  readonly #quarry: Quarry;
+  #shell: ChildProcess | undefined;
+  #isClosed = false;
+  readonly #groups = new Set<number>();
+  readonly #leaderless = new Set<number>();
+
+  constructor(quarry: Quarry) {
+    this.#quarry = quarry;
+  }
+
+  /** Call before the first child is spawned; cheap afterwards. */
+  start(): void {
+    if (this.#shell !== undefined || this.#isClosed) return;
+    const [script, argument] = this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, ''];
+    const shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true, // a session of its own: no terminal's signals
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+    });
+    this.#shell = shell;
+    shell.unref();
+    shell.stdin.on('error', () => {}); // told by 'exit'
+    // Whoever ended it did not ask us: children must not go unguarded.
+    shell.on('exit', () => this.#restart(shell));
+    shell.on('error', () => this.#restart(shell));
+    if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
+    for (const group of this.#groups) shell.stdin.write(`+ ${group}\n`);
+  }
+
+  /** Only for a quarry of groups: one more to end. */
+  guard(group: number): void {
+    this.#groups.add(group);
+    this.#shell?.stdin?.write(`+ ${group}\n`);
+  }
+
+  /** The group's leader was reaped. The group is let go once it is empty, since then its number may be used again. */
+  leaderReaped(group: number): void {
+    if (!this.#groups.has(group)) return;
+    this.#leaderless.add(group);
+    for (const each of this.#leaderless) {
+      if (signalPid(-each, 0)) continue;
+      this.#leaderless.delete(each);
+      this.#groups.delete(each);
+      this.#shell?.stdin?.write(`- ${each}\n`);
+    }
+  }
+
+  /** Lets it make its last round, in which it finds nothing unless something went wrong, and waits for its end. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const shell = this.#shell;
+    if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;
+    const ended = new Promise((resolve) => shell.once('exit', resolve));
+    shell.ref();
+    shell.stdin?.end();
+    await ended;
+  }
+
+  #restart(shell: ChildProcess): void {
+    if (this.#shell !== shell || this.#isClosed) return;
+    this.#shell = undefined;
+    this.start();
+  }
+}

@@ -1,0 +1,78 @@
+// One table of everything that can go wrong on the wire: a name for code to test, a number for JSON-RPC, a text for people.
+
+import type { SpawnFailure } from './process.js';
+
+const invalidRequest = -32600;
+const invalidParams = -32602;
+const internal = -32603;
+
+interface Row<D> {
+  readonly code: number;
+  readonly text: (data: D) => string;
+}
+
+function row<D>(code: number, text: (data: D) => string): Row<D> {
+  return { code, text };
+}
+
+export const errorTable = {
+  /** A parameter has the wrong form, or two of them contradict each other. */
+  invalidParams: row(invalidParams, (d: { problem: string }) => d.problem),
+  processNotFound: row(invalidRequest, (d: { processId: string }) => `unknown process id ${d.processId}`),
+  processExists: row(invalidRequest, (d: { processId: string }) => `process ${d.processId} already exists`),
+  /** The command never ran; `failure` tells why. */
+  spawnFailed: row(internal, (d: { failure: SpawnFailure; problem: string }) => d.problem),
+  notATerminal: row(
+    invalidRequest,
+    (d: { processId: string }) => `process ${d.processId} has no terminal; start it with io.kind "pty" to resize it`,
+  ),
+  /** More is offered to stdin than the child has read. Nothing of this write was taken. */
+  stdinFull: row(
+    -32020,
+    (d: { processId: string; offeredBytes: number; freeBytes: number }) =>
+      `stdin of process ${d.processId} is full: ${d.offeredBytes} bytes offered, ${d.freeBytes} bytes fit now`,
+  ),
+  tooManyProcesses: row(
+    -32021,
+    (d: { limit: number }) => `this session already runs ${d.limit} processes; end one before starting another`,
+  ),
+  sessionNotFound: row(invalidRequest, (d: { sessionId: string }) => `unknown session id ${d.sessionId}`),
+  sessionAttached: row(-32010, (d: { sessionId: string }) => `session ${d.sessionId} is already attached to another connection`),
+  /** The session has ended; nothing more can be started in it. */
+  sessionClosed: row(invalidRequest, (_: { sessionId: string }) => 'the session has ended'),
+  /** What was asked for cannot be enforced here, so it is refused rather than ignored. */
+  notEnforceable: row(invalidParams, (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`),
+  execNotAllowed: row(
+    invalidRequest,
+    (d: { kind: 'direct' | 'prepared' }) => `this server does not allow ${d.kind} commands`,
+  ),
+  internalError: row(internal, (d: { problem: string }) => d.problem),
+} as const;
+
+type ErrorTable = typeof errorTable;
+export type ErrorName = keyof ErrorTable;
+export type ErrorData<N extends ErrorName> = Parameters<ErrorTable[N]['text']>[0];
+const rows: { readonly [N in ErrorName]: Row<ErrorData<N>> } = errorTable;
+
+/** A failure that crosses the wire. Test it with `isExecError`, never by its text. */
+export class ExecError<N extends ErrorName = ErrorName> extends Error {
+  override readonly name = 'ExecError';
+  readonly kind: N;
+  readonly code: number;
+  readonly data: ErrorData<N>;
+
+  constructor(kind: N, data: ErrorData<N>, options?: ErrorOptions) {
+    super(rows[kind].text(data), options);
+    this.kind = kind;
+    this.code = rows[kind].code;
+    this.data = data;
+  }
+}
+
+export function execError<N extends ErrorName>(kind: N, data: ErrorData<N>, options?: ErrorOptions): ExecError<N> {
+  return new ExecError(kind, data, options);
+}
+
+export function isExecError<N extends ErrorName>(error: unknown, kind: N): error is ExecError<N> {
+  return error instanceof ExecError && error.kind === kind;
+}

@@ -1,0 +1,41 @@
+// The names things have on the wire. A ProcessId is chosen by the client and is not an operating-system pid.
+
+import * as v from 'valibot';
+
+/** Longest process id, in characters. Long enough for two UUIDs and a label; short enough to log. */
+const processIdLength = 256;
+
+/** Longest write id, in characters. Ids are remembered, so they must stay small. */
+const writeIdLength = 128;
+
+export const processId = v.pipe(
+  v.string(),
+  v.maxLength(processIdLength),
+  v.brand('ProcessId'),
+  v.description('Key of a process, chosen by the client; not an operating-system pid'),
+);
+export type ProcessId = v.InferOutput<typeof processId>;
+
+export const sessionId = v.pipe(v.string(), v.brand('SessionId'), v.description('Key of a session, chosen by the server'));
+export type SessionId = v.InferOutput<typeof sessionId>;
+
+export const writeId = v.pipe(
+  v.string(),
+  v.minLength(1, 'writeId must not be empty'),
+  v.maxLength(writeIdLength),
+  v.description('Makes a retry harmless: a write with an id already seen is not applied again'),
+);
+
+/** Per-process counter from 1, shared by chunks, exited and closed. 0 as a cursor means "from the beginning". */
+export const seq = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+export type Seq = number;
+
+/** Marks a string as a process id. The server checks its length. */
+export function asProcessId(text: string): ProcessId {
+  return text as ProcessId;
+}
+
+/** Marks a string as a session id. */
+export function asSessionId(text: string): SessionId {
+  return text as SessionId;
+}

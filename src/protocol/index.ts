@@ -1,0 +1,34 @@
+// The public language of Sluice. A line here is a promise.
+
+export { decodeBase64, encodeBase64 } from './bytes.js';
+export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isExecError } from './errors.js';
+export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';
+export {
+  type ExecService,
+  type Method,
+  type Notification,
+  type Params,
+  type ProcessEvent,
+  type Result,
+  notifications,
+  requests,
+} from './methods.js';
+export type {
+  Chunk,
+  EndReason,
+  Ending,
+  EnvPolicy,
+  Io,
+  Page,
+  PreparedSpec,
+  ProcessStatus,
+  ResourceUse,
+  RetainedStream,
+  Size,
+  Snapshot,
+  SpawnFailure,
+  StartParams,
+  Stream,
+} from './process.js';
+export type { EnvironmentInfo } from './session.js';
+export { protocolVersion } from './version.js';

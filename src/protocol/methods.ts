@@ -1,0 +1,208 @@
+// THE table: every request and notification with its schemas. Types, validators, JSON Schema and the reference page derive from it.
+
+import * as v from 'valibot';
+import { bytes } from './bytes.js';
+import { commandExecParams, commandExecResult, commandWriteParams, outputDelta } from './command.js';
+import { processId, seq, writeId } from './ids.js';
+import { closedEvent, ending, exitedEvent, outputEvent, page, processStatus, size, snapshot, startParams } from './process.js';
+import { attachParams, environmentInfo, initializeParams, initializeResult } from './session.js';
+
+const empty = v.object({});
+const one = { processId };
+const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/**
+ * `connection` methods act on the connection itself, `session` methods on the processes of its session,
+ * `command` methods are the one-shot family.
+ */
+type Family = 'connection' | 'session' | 'command';
+
+interface RequestRow {
+  readonly family: Family;
+  readonly summary: string;
+  readonly params: v.GenericSchema;
+  readonly result: v.GenericSchema;
+}
+
+export const requests = {
+  initialize: {
+    family: 'connection',
+    summary: 'Opens or resumes a session. The first request of every connection.',
+    params: initializeParams,
+    result: initializeResult,
+  },
+  'process/start': {
+    family: 'session',
+    summary: 'Starts a process. The reply comes before its first notification.',
+    params: startParams,
+    result: v.object({
+      processId,
+      sandboxType: v.literal('none'),
+      pid: v.pipe(v.number(), v.description('Operating-system pid')),
+    }),
+  },
+  'process/read': {
+    family: 'session',
+    summary: 'Pages through retained output after a sequence number; waits for more when asked to. A page never spans a hole.',
+    params: v.object({
+      ...one,
+      afterSeq: v.pipe(v.nullish(seq), v.description('Last number already seen; 0 or absent: from the start of what is retained')),
+      maxBytes: v.pipe(v.nullish(seq), v.description('Soft bound: at least one whole chunk is returned')),
+      waitMs: v.pipe(v.nullish(milliseconds), v.description('Wait this long for output, exit or close when there is nothing yet')),
+    }),
+    result: page,
+  },
+  'process/write': {
+    family: 'session',
+    summary: 'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
+    params: v.object({ ...one, chunk: bytes, writeId: v.nullish(writeId) }),
+    result: v.object({
+      accepted: v.boolean(),
+      status: v.picklist(['accepted', 'unknownProcess', 'stdinClosed', 'starting']),
+    }),
+  },
+  'process/closeStdin': {
+    family: 'session',
+    summary: 'Ends stdin after the bytes already written: closes a pipe, sends end-of-file to a terminal.',
+    params: v.object(one),
+    result: v.object({ status: v.picklist(['closed', 'alreadyClosed']) }),
+  },
+  'process/resize': {
+    family: 'session',
+    summary: 'Sets the size of the terminal; its foreground processes get SIGWINCH.',
+    params: v.object({ ...one, size }),
+    result: empty,
+  },
+  'process/signal': {
+    family: 'session',
+    summary: 'Sends one signal to the process group. Unknown and ended processes are not an error.',
+    params: v.object({
+      ...one,
+      signal: v.pipe(v.string(), v.description('A POSIX name such as SIGINT or INT, or "interrupt"')),
+    }),
+    result: v.object({ delivered: v.boolean() }),
+  },
+  'process/terminate': {
+    family: 'session',
+    summary: 'Ends the whole tree: SIGTERM, then SIGKILL after the grace. Answered at once; closed follows when the tree is gone.',
+    params: v.object({
+      ...one,
+      force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
+      timeoutMs: v.pipe(v.nullish(milliseconds), v.description('Grace between SIGTERM and SIGKILL; 2000 when absent')),
+    }),
+    result: v.object({ running: v.boolean() }),
+  },
+  'process/wait': {
+    family: 'session',
+    summary: 'Resolves with the ending. When timeoutMs passes first it says so, and the process runs on.',
+    params: v.object({
+      ...one,
+      timeoutMs: v.pipe(v.nullish(milliseconds), v.description('Without limit when absent')),
+      until: v.pipe(v.nullish(v.picklist(['exited', 'closed'])), v.description('Which moment to wait for; exited when absent')),
+    }),
+    result: v.object({ running: v.boolean(), ending: v.optional(ending) }),
+  },
+  'process/snapshot': {
+    family: 'session',
+    summary: 'The retained head and tail of each stream.',
+    params: v.object(one),
+    result: snapshot,
+  },
+  'process/list': {
+    family: 'session',
+    summary: 'The processes of the session: running ones, and ended ones still readable.',
+    params: v.nullish(empty),
+    result: v.object({ processes: v.array(processStatus) }),
+  },
+  'process/attach': {
+    family: 'connection',
+    summary: 'Watch or drive a process from this connection too. A watcher never holds the process back and is told of gaps.',
+    params: attachParams,
+    result: v.object({ process: processStatus, role: v.picklist(['watch', 'drive']) }),
+  },
+  'process/detach': {
+    family: 'connection',
+    summary: 'Stop receiving a process’s notifications on this connection.',
+    params: v.object(one),
+    result: empty,
+  },
+  'environment/info': {
+    family: 'session',
+    summary: 'Shell, folders, platform and capabilities of the machine.',
+    params: v.nullish(empty),
+    result: environmentInfo,
+  },
+  'environment/status': {
+    family: 'session',
+    summary: 'Health; answered at once whatever else is going on.',
+    params: v.nullish(empty),
+    result: v.object({ status: v.literal('ready') }),
+  },
+  'command/exec': {
+    family: 'command',
+    summary: 'Runs one command and replies when it has ended.',
+    params: commandExecParams,
+    result: commandExecResult,
+  },
+  'command/exec/write': {
+    family: 'command',
+    summary: 'Writes to, or ends, the stdin of a running command.',
+    params: commandWriteParams,
+    result: empty,
+  },
+  'command/exec/resize': {
+    family: 'command',
+    summary: 'Sets the size of a running command’s terminal.',
+    params: v.object({ ...one, size }),
+    result: empty,
+  },
+  'command/exec/terminate': {
+    family: 'command',
+    summary: 'Ends a running command.',
+    params: v.object(one),
+    result: empty,
+  },
+} as const satisfies Record<string, RequestRow>;
+
+interface NotificationRow {
+  readonly from: 'client' | 'server';
+  readonly summary: string;
+  readonly params: v.GenericSchema;
+}
+
+export const notifications = {
+  initialized: {
+    from: 'client',
+    summary: 'Completes the handshake; the session’s methods may be used from here on.',
+    params: v.nullish(empty),
+  },
+  'process/output': { from: 'server', summary: 'Bytes a process wrote; at most 64 KiB.', params: outputEvent },
+  'process/exited': {
+    from: 'server',
+    summary: 'The process ended; everything it wrote itself came before this.',
+    params: exitedEvent,
+  },
+  'process/closed': { from: 'server', summary: 'Nothing more can come from this process. Always the last event.', params: closedEvent },
+  'command/exec/outputDelta': { from: 'server', summary: 'Bytes a streamed command wrote.', params: outputDelta },
+} as const satisfies Record<string, NotificationRow>;
+
+type Requests = typeof requests;
+type Notifications = typeof notifications;
+export type Method = keyof Requests;
+export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
+export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;
+export type Notification<N extends keyof Notifications> = v.InferOutput<Notifications[N]['params']>;
+
+type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
+
+/**
+ * Everything that can be asked of a session, implemented by the server's handlers and by the client's stub alike.
+ * Calls for one process take effect in the order they are made.
+ */
+export type ExecService = { readonly [M in SessionMethod]: (params: Params<M>) => Promise<Result<M>> };
+
+/** What happens to one process, in order of `seq`. `closed` is always the last. */
+export type ProcessEvent =
+  | ({ readonly type: 'output' } & Notification<'process/output'>)
+  | ({ readonly type: 'exited' } & Notification<'process/exited'>)
+  | ({ readonly type: 'closed' } & Notification<'process/closed'>);

@@ -1,0 +1,190 @@
+// The words about processes: what to start, what came out of it, how it ended. Pure data.
+
+import * as v from 'valibot';
+import { bytes } from './bytes.js';
+import { processId, seq } from './ids.js';
+
+const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/** Rows and columns a terminal may have; the kernel keeps each in 16 bits. */
+const side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
+export const size = v.object({ rows: side, cols: side });
+export type Size = v.InferOutput<typeof size>;
+
+export const io = v.variant('kind', [
+  v.object({ kind: v.literal('pty'), rows: side, cols: side }),
+  v.object({ kind: v.literal('pipe'), stdin: v.picklist(['open', 'closed']) }),
+]);
+export type Io = v.InferOutput<typeof io>;
+
+export const stream = v.picklist(['stdout', 'stderr', 'pty']);
+export type Stream = v.InferOutput<typeof stream>;
+
+export const envPolicy = v.object({
+  inherit: v.pipe(
+    v.picklist(['all', 'core', 'none']),
+    v.description('What to take from the server: everything, the few variables every program wants, or nothing'),
+  ),
+  ignoreDefaultExcludes: v.pipe(
+    v.nullish(v.boolean()),
+    v.description('true also inherits names like *KEY*, *SECRET*, *TOKEN*, which are left out otherwise'),
+  ),
+  exclude: v.pipe(v.nullish(v.array(v.string())), v.description('Globs of names to leave out; case does not matter')),
+  set: v.pipe(v.nullish(v.record(v.string(), v.string())), v.description('Variables to set after the exclusions')),
+  includeOnly: v.pipe(v.nullish(v.array(v.string())), v.description('When not empty, only names that match one of these globs stay')),
+});
+export type EnvPolicy = v.InferOutput<typeof envPolicy>;
+
+/** An already resolved command, spawned exactly as given: no PATH lookup, no environment policy. */
+export const preparedSpec = v.object({
+  program: v.pipe(v.string(), v.description('Absolute path of the file to execute')),
+  argv: v.pipe(v.array(v.string()), v.minLength(1, 'argv must not be empty')),
+  cwd: v.string(),
+  env: v.record(v.string(), v.string()),
+  io,
+});
+export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
+
+export const startParams = v.object({
+  processId,
+  argv: v.pipe(v.nullish(v.array(v.string())), v.description('Program and arguments; required unless `prepared` is given')),
+  cwd: v.pipe(v.nullish(v.string()), v.description("Absolute path or file: URI; the server's own folder when absent")),
+  env: v.pipe(v.nullish(v.record(v.string(), v.string())), v.description('Variables laid over the policy; without a policy, the whole environment')),
+  envPolicy: v.nullish(envPolicy),
+  io: v.pipe(v.nullish(io), v.description('Pipes with stdin closed when absent')),
+  tty: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pty", rows: 24, cols: 80}')),
+  pipeStdin: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pipe", stdin: "open"}')),
+  arg0: v.pipe(v.nullish(v.string()), v.description('What the program sees as its own name')),
+  prepared: v.pipe(v.nullish(preparedSpec), v.description('A resolved command, instead of argv, cwd, env, envPolicy, io and arg0')),
+  timeoutMs: v.pipe(v.nullish(milliseconds), v.description('The process is ended after this long, with reason timedOut')),
+  idleTimeoutMs: v.pipe(v.nullish(milliseconds), v.description('The process is ended after this long without output, with reason idleTimedOut')),
+  metadata: v.pipe(v.nullish(v.record(v.string(), v.unknown())), v.description('The caller’s own notes; returned by process/list')),
+  sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
+  networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
+  managedNetwork: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server manages no network')),
+  enforceManagedNetwork: v.pipe(v.nullish(v.boolean()), v.description('Refused when true')),
+});
+export type StartParams = v.InferOutput<typeof startParams>;
+
+/** Why a command never ran. */
+export const spawnFailure = v.picklist([
+  'programNotFound',
+  'notExecutable',
+  'permissionDenied',
+  'cwdNotFound',
+  'cwdNotDirectory',
+  'badArgument',
+  'outOfResources',
+]);
+export type SpawnFailure = v.InferOutput<typeof spawnFailure>;
+
+export const endReason = v.picklist([
+  'exited',
+  'terminated',
+  'timedOut',
+  'idleTimedOut',
+  'disconnected',
+  'spawnFailed',
+  'serverLost',
+]);
+export type EndReason = v.InferOutput<typeof endReason>;
+
+const resourceUse = v.object({
+  userMs: v.number(),
+  systemMs: v.number(),
+  maxRssBytes: v.pipe(
+    v.optional(v.pipe(v.number(), v.integer())),
+    v.description("Absent when it was no more than the server's own, which the kernel counts in"),
+  ),
+});
+export type ResourceUse = v.InferOutput<typeof resourceUse>;
+
+const endingFacts = {
+  reason: v.pipe(endReason, v.description('Why it ended: by itself, or what ended it')),
+  outputComplete: v.pipe(v.boolean(), v.description('true when everything the process wrote has been read')),
+  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Output bytes already forgotten to stay within retention')),
+  startedAt: v.pipe(v.number(), v.description('Milliseconds since the Unix epoch')),
+  endedAt: v.pipe(v.number(), v.description('Milliseconds since the Unix epoch')),
+  resources: v.optional(resourceUse),
+};
+
+/** How a process ended. What was not seen is `lost`, never code 0. */
+export const ending = v.variant('kind', [
+  v.object({ kind: v.literal('code'), code: v.pipe(v.number(), v.integer()), ...endingFacts }),
+  v.object({ kind: v.literal('signal'), signal: v.string(), ...endingFacts }),
+  v.object({ kind: v.literal('lost'), ...endingFacts }),
+]);
+export type Ending = v.InferOutput<typeof ending>;
+
+export const chunk = v.object({ seq, stream, chunk: bytes });
+/** Output bytes as they arrived. Immutable: they are the log's own copy. */
+export type Chunk = v.InferOutput<typeof chunk>;
+
+const exitFacts = {
+  exitCode: v.pipe(v.number(), v.integer(), v.description('Its own code; 128+N for signal N; -1 when the end was not seen')),
+  signal: v.pipe(v.optional(v.string()), v.description('Name of the signal that ended it')),
+  sandboxDenied: v.boolean(),
+  ending,
+};
+
+export const outputEvent = v.object({
+  processId,
+  ...chunk.entries,
+  droppedBytes: v.pipe(
+    v.optional(v.number()),
+    v.description('Bytes missing just before this chunk, because they were no longer retained; absent when none are'),
+  ),
+});
+export const exitedEvent = v.object({ processId, seq, ...exitFacts });
+export const closedEvent = v.object({
+  processId,
+  seq,
+  survivors: v.pipe(v.optional(v.array(v.number())), v.description('Pids of the tree that could not be ended; absent when there are none')),
+});
+
+export const page = v.object({
+  chunks: v.array(chunk),
+  nextSeq: v.pipe(seq, v.description('Read on after nextSeq - 1')),
+  firstSeq: v.pipe(v.optional(seq), v.description('Given when output before it was dropped: the first number after the hole')),
+  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Bytes in the hole before the first chunk of this page; 0 when nothing is missing')),
+  exited: v.boolean(),
+  exitCode: v.nullable(v.pipe(v.number(), v.integer())),
+  signal: v.optional(v.string()),
+  closed: v.boolean(),
+  failure: v.nullable(v.string()),
+  sandboxDenied: v.boolean(),
+});
+export type Page = v.InferOutput<typeof page>;
+
+const retainedStream = v.object({
+  head: v.pipe(bytes, v.description('The first bytes')),
+  tail: v.pipe(bytes, v.description('The last bytes; continues the head when nothing was dropped')),
+  truncated: v.boolean(),
+  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Bytes missing between head and tail')),
+});
+export type RetainedStream = v.InferOutput<typeof retainedStream>;
+
+export const snapshot = v.object({
+  streams: v.object({
+    stdout: v.optional(retainedStream),
+    stderr: v.optional(retainedStream),
+    pty: v.optional(retainedStream),
+  }),
+  nextSeq: seq,
+});
+export type Snapshot = v.InferOutput<typeof snapshot>;
+
+export const processStatus = v.object({
+  processId,
+  pid: v.pipe(v.number(), v.description('Operating-system pid of the leader; may belong to another process once it has exited')),
+  argv: v.array(v.string()),
+  cwd: v.string(),
+  io,
+  state: v.pipe(v.picklist(['running', 'exited', 'closed']), v.description('exited: it ended; closed: its last output was read')),
+  startedAt: v.number(),
+  nextSeq: seq,
+  outputBytes: v.pipe(v.number(), v.description('Bytes written so far, dropped ones included')),
+  ending: v.optional(ending),
+  metadata: v.optional(v.record(v.string(), v.unknown())),
+});
+export type ProcessStatus = v.InferOutput<typeof processStatus>;

@@ -1,0 +1,43 @@
+// The words about sessions and the machine behind them.
+
+import * as v from 'valibot';
+import { processId, seq, sessionId } from './ids.js';
+import { protocolVersion } from './version.js';
+
+export const environmentInfo = v.object({
+  shell: v.object({ name: v.string(), path: v.string() }),
+  cwd: v.nullable(v.pipe(v.string(), v.description('file: URI'))),
+  tempDir: v.pipe(v.string(), v.description('file: URI')),
+  temporaryDirectories: v.array(v.string()),
+  userHomeDir: v.pipe(v.string(), v.description('file: URI')),
+  platformOs: v.string(),
+  executorVersion: v.string(),
+  capabilities: v.record(v.string(), v.boolean()),
+});
+export type EnvironmentInfo = v.InferOutput<typeof environmentInfo>;
+
+export const initializeParams = v.object({
+  clientName: v.string(),
+  resumeSessionId: v.pipe(
+    v.nullish(v.string()),
+    v.description('Present, null included: the session survives a lost connection. A value: resume that session'),
+  ),
+  takeover: v.pipe(v.nullish(v.boolean()), v.description('Resume the session even while another connection holds it')),
+  capabilities: v.nullish(
+    v.object({ binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Receive output as binary frames')) }),
+  ),
+});
+
+export const initializeResult = v.object({
+  protocolVersion: v.literal(protocolVersion),
+  sessionId,
+  environmentInfo,
+  capabilities: v.record(v.string(), v.boolean()),
+});
+
+export const attachParams = v.object({
+  processId,
+  sessionId: v.pipe(v.nullish(v.string()), v.description('Session that owns the process; this one when absent')),
+  afterSeq: v.pipe(v.nullish(seq), v.description('Replay what is retained after this number, then go on live')),
+  role: v.pipe(v.nullish(v.picklist(['watch', 'drive'])), v.description('A driver may write, resize and signal; a watcher only sees')),
+});

@@ -1,0 +1,44 @@
+// Every limit and default of the server, each with its unit and its reason.
+
+import type { TableLimits } from '../process/index.js';
+
+const kib = 1024;
+const mib = 1024 * kib;
+
+export const defaultLimits: TableLimits = {
+  /** As much as Codex retains: about ten thousand log lines. */
+  retainedBytes: mib,
+  /** Bounds the bookkeeping of programs that write a byte at a time. */
+  retainedEntries: 50_000,
+  /** Enough for a banner, a session id and the first errors of each stream. */
+  headBytes: 64 * kib,
+  /** Four full chunks: a reader that keeps up never waits, one that does not holds its process back. */
+  readerWindowBytes: 256 * kib,
+  /** Keeps a fast writer busy for milliseconds and costs little when the child does not read. */
+  stdinWindowBytes: mib,
+  /** What a caller that ignores the answers may pile up at most. */
+  stdinCapBytes: 16 * mib,
+  /** As long as Codex's one-shot commands wait for background jobs that hold the output. */
+  drainQuietMs: 2_000,
+  /** A background job that keeps on printing has been heard for long enough. */
+  drainLimitMs: 30_000,
+  /** Time for programs to clean up after themselves when they are asked to end. */
+  forceAfterMs: 2_000,
+  /** Each takes up to four descriptors; common limits on those start at 1024, and rise to many times this where it matters. */
+  maxProcesses: 4_096,
+  maxClosed: 4_096,
+  /** Bounds what ended processes keep in memory together: 64 of them with all the output that may be retained. */
+  maxClosedBytes: 64 * mib,
+  /** A client that lost its connection has 25 s to come back; its results are still there. */
+  keepClosedMs: 30_000,
+};
+
+/** Which kinds of command the server runs. */
+export interface ExecPolicy {
+  /** Raw commands, for trusted callers. */
+  readonly allowDirectExec: boolean;
+  /** Commands resolved by the caller, spawned exactly as given. */
+  readonly allowPreparedExec: boolean;
+}
+
+export const defaultPolicy: ExecPolicy = { allowDirectExec: true, allowPreparedExec: true };

@@ -1,0 +1,23 @@
+// What a caller may want to know about the machine before it starts anything.
+
+import { homedir, tmpdir } from 'node:os';
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { EnvironmentInfo } from '../protocol/index.js';
+import type { Surroundings } from './start-request.js';
+import { version } from './version.js';
+
+export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
+  const shell = env['SHELL'] ?? '/bin/sh';
+  const tempDir = pathToFileURL(tmpdir()).href;
+  return {
+    shell: { name: basename(shell), path: shell },
+    cwd: pathToFileURL(cwd).href,
+    tempDir,
+    temporaryDirectories: [...new Set([tempDir, pathToFileURL('/tmp').href])],
+    userHomeDir: pathToFileURL(homedir()).href,
+    platformOs: process.platform,
+    executorVersion: version,
+    capabilities: {},
+  };
+}

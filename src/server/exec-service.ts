@@ -1,0 +1,104 @@
+// ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
+
+import type { ManagedProcess } from '../process/index.js';
+import { parseSignal } from '../process/index.js';
+import { type ExecService, type Page, type Params, type Seq, execError } from '../protocol/index.js';
+import { environmentInfo } from './environment-info.js';
+import { type Session, exitFacts } from './session.js';
+import { processOptions } from './start-request.js';
+
+export function createExecService(session: Session): ExecService {
+  const { processes, clock } = session;
+
+  /** Waits until `isDone` or the deadline, looking again whenever something happens to the process. */
+  async function waitUntil(target: ManagedProcess, isDone: () => boolean, waitMs: number): Promise<void> {
+    const deadline = clock.now() + waitMs;
+    for (let restMs = waitMs; restMs > 0 && !isDone(); restMs = deadline - clock.now()) {
+      await target.log.changed({ clock, ms: restMs });
+    }
+  }
+
+  return {
+    'process/start': async (params) => {
+      if (session.isClosed) throw execError('sessionClosed', { sessionId: session.id });
+      const started = processes.start(processOptions(params, session.surroundings, session.policy));
+      return { processId: started.id, sandboxType: 'none', pid: started.pid };
+    },
+
+    'process/read': async ({ processId, afterSeq, maxBytes, waitMs }) => {
+      const target = processes.get(processId);
+      const cursor = afterSeq ?? 0;
+      await waitUntil(target, () => target.log.nextSeq > cursor + 1 || target.isClosed, waitMs ?? 0);
+      return pageOf(target, cursor, maxBytes ?? Infinity);
+    },
+
+    'process/write': async ({ processId, chunk, writeId }) => {
+      const target = processes.find(processId);
+      if (target === undefined) return { accepted: false, status: 'unknownProcess' };
+      const status = await target.write(chunk, writeId ?? undefined);
+      return { accepted: status === 'accepted', status };
+    },
+
+    'process/closeStdin': async ({ processId }) => ({ status: processes.get(processId).closeStdin() }),
+
+    'process/resize': async ({ processId, size }) => {
+      processes.get(processId).resize(size);
+      return {};
+    },
+
+    'process/signal': async ({ processId, signal }) => {
+      const name = parseSignal(signal);
+      if (name === undefined) throw execError('invalidParams', { problem: `signal must be a POSIX name such as SIGINT, got "${signal}"` });
+      return { delivered: (await processes.find(processId)?.signal(name)) ?? false };
+    },
+
+    'process/terminate': async ({ processId, force, timeoutMs }) => ({
+      running: processes.find(processId)?.terminate('terminated', force === true ? 0 : (timeoutMs ?? undefined)) ?? false,
+    }),
+
+    'process/wait': (params) => waitForEnd(params),
+
+    'process/snapshot': async ({ processId }) => {
+      const { log } = processes.get(processId);
+      const streams = (['stdout', 'stderr', 'pty'] as const).flatMap((stream) => {
+        const retained = log.retained(stream);
+        return retained === undefined ? [] : [[stream, retained] as const];
+      });
+      return { streams: Object.fromEntries(streams), nextSeq: log.nextSeq };
+    },
+
+    'process/list': async () => ({ processes: processes.list().map((each) => each.status()) }),
+
+    'environment/info': async () => environmentInfo(session.surroundings),
+
+    'environment/status': async () => ({ status: 'ready' }),
+  };
+
+  async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
+    const target = processes.get(processId);
+    const isOver = () => (until === 'closed' ? target.isClosed : target.ending !== undefined);
+    if (timeoutMs === undefined || timeoutMs === null) await (until === 'closed' ? target.closed : target.exited);
+    else await waitUntil(target, isOver, timeoutMs);
+    const { ending } = target;
+    return { running: !isOver(), ...(ending === undefined ? {} : { ending }) };
+  }
+}
+
+function pageOf(target: ManagedProcess, cursor: Seq, maxBytes: number): Page {
+  const { entries, nextSeq, droppedBytes } = target.log.readAfter(cursor, maxBytes);
+  const { ending } = target;
+  const { exitCode, signal } = ending === undefined ? { exitCode: null } : { signal: undefined, ...exitFacts(ending) };
+  const [first] = entries;
+  return {
+    chunks: entries.flatMap((entry) => (entry.kind === 'chunk' ? [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes }] : [])),
+    nextSeq,
+    ...(first === undefined || droppedBytes === 0 ? {} : { firstSeq: first.seq }),
+    droppedBytes,
+    exited: ending !== undefined,
+    exitCode,
+    ...(signal === undefined ? {} : { signal }),
+    closed: target.isClosed,
+    failure: null,
+    sandboxDenied: false,
+  };
+}

@@ -1,0 +1,87 @@
+// What a caller may write in process/start -> what the process room understands. Contradictions end here.
+
+import { isAbsolute } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ProcessOptions, type SpawnSpec, childEnvironment } from '../process/index.js';
+import { type Io, type PreparedSpec, type StartParams, execError } from '../protocol/index.js';
+import type { ExecPolicy } from './config.js';
+
+/** The server's own folder and variables, for callers that leave the choice to it. */
+export interface Surroundings {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The size Codex gives to a terminal when nobody names one. */
+const defaultSize = { rows: 24, cols: 80 };
+
+export function processOptions(params: StartParams, surroundings: Surroundings, policy: ExecPolicy): ProcessOptions {
+  refuseUnenforceable(params);
+  const { prepared } = params;
+  const kind = prepared === undefined || prepared === null ? 'direct' : 'prepared';
+  if (!(kind === 'direct' ? policy.allowDirectExec : policy.allowPreparedExec)) throw execError('execNotAllowed', { kind });
+  return {
+    id: params.processId,
+    spec: prepared === undefined || prepared === null ? directSpec(params, surroundings) : exactSpec(prepared, params),
+    timeoutMs: params.timeoutMs ?? undefined,
+    idleTimeoutMs: params.idleTimeoutMs ?? undefined,
+    metadata: params.metadata ?? undefined,
+  };
+}
+
+function directSpec(params: StartParams, surroundings: Surroundings): SpawnSpec {
+  const { argv } = params;
+  if (argv === undefined || argv === null || argv.length === 0) throw invalid('argv must not be empty');
+  return {
+    program: { kind: 'lookup' },
+    argv,
+    cwd: params.cwd === undefined || params.cwd === null ? surroundings.cwd : nativePath(params.cwd),
+    env: childEnvironment(params.envPolicy ?? undefined, params.env ?? {}, surroundings.env),
+    io: ioOf(params),
+    arg0: params.arg0 ?? undefined,
+  };
+}
+
+function exactSpec(prepared: PreparedSpec, params: StartParams): SpawnSpec {
+  const direct = (['argv', 'cwd', 'env', 'envPolicy', 'io', 'tty', 'pipeStdin', 'arg0'] as const).find(
+    (name) => params[name] !== undefined && params[name] !== null,
+  );
+  if (direct !== undefined) throw invalid(`${direct} and prepared contradict each other; put it inside prepared`);
+  const { program, argv, env, io } = prepared;
+  return { program: { kind: 'exact', path: program }, argv, cwd: nativePath(prepared.cwd), env, io, arg0: undefined };
+}
+
+/** `io` is the precise form; `tty` and `pipeStdin` are Codex's. Saying the same thing twice is fine. */
+function ioOf({ io, tty, pipeStdin }: StartParams): Io {
+  if (io === undefined || io === null) {
+    return tty === true ? { kind: 'pty', ...defaultSize } : { kind: 'pipe', stdin: pipeStdin === true ? 'open' : 'closed' };
+  }
+  const isTty = io.kind === 'pty';
+  if (typeof tty === 'boolean' && tty !== isTty) throw invalid(`tty ${tty} and io.kind "${io.kind}" contradict each other`);
+  if (typeof pipeStdin === 'boolean' && !isTty && pipeStdin !== (io.stdin === 'open')) {
+    throw invalid(`pipeStdin ${pipeStdin} and io.stdin "${io.stdin}" contradict each other`);
+  }
+  return io;
+}
+
+/** An absolute path, or the path of a file: URI on this machine. */
+function nativePath(cwd: string): string {
+  if (isAbsolute(cwd)) return cwd;
+  if (!cwd.startsWith('file:')) throw invalid(`cwd must be an absolute path or a file: URI, got "${cwd}"`);
+  try {
+    return fileURLToPath(cwd);
+  } catch (error) {
+    throw execError('invalidParams', { problem: `cwd URI "${cwd}" names no path on this machine` }, { cause: error });
+  }
+}
+
+function refuseUnenforceable(params: StartParams): void {
+  const demands = ['sandbox', 'networkProxy', 'managedNetwork'] as const;
+  const demand = demands.find((name) => params[name] !== undefined && params[name] !== null);
+  if (demand !== undefined) throw execError('notEnforceable', { demand });
+  if (params.enforceManagedNetwork === true) throw execError('notEnforceable', { demand: 'enforceManagedNetwork' });
+}
+
+function invalid(problem: string) {
+  return execError('invalidParams', { problem });
+}

@@ -1,0 +1,173 @@
+// What every source file must keep to, as functions from sources to violations. Knows the folders of src, not what is in them.
+
+import { builtinModules } from 'node:module';
+import path from 'node:path';
+
+/** A file below src; the path is relative to src, with forward slashes. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+export type Rule = (sources: readonly Source[]) => string[];
+
+/** Folder → folders it may import besides itself. The order is the order of the layers. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  protocol: ['base'],
+  rpc: ['base'],
+  transport: ['rpc', 'base'],
+  process: ['protocol', 'base'],
+  server: ['process', 'transport', 'rpc', 'protocol', 'base'],
+  client: ['transport', 'rpc', 'protocol', 'base'],
+  local: ['client', 'server'],
+  runner: ['client', 'protocol', 'base'],
+  cli: ['base', 'protocol', 'rpc', 'transport', 'process', 'server', 'client', 'local', 'runner', 'index.ts'],
+  'index.ts': ['client', 'local', 'protocol'],
+};
+
+/** Run in a browser as well as in Node. */
+const neutralFolders = ['base', 'protocol', 'rpc', 'client'];
+const neutralEntries = ['client/index.ts', 'protocol/index.ts'];
+const neutralPackages = ['valibot'];
+
+/** Longest file in lines: what reads top-down in one sitting. */
+const longestFile = 300;
+
+export const everyFolderHasARow: Rule = (sources) =>
+  sources.filter((source) => !(folderOf(source.path) in mayImport)).map((source) => `${source.path} lies in no known folder`);
+
+export const importsFollowTheTable: Rule = (sources) =>
+  eachImport(sources, (source, target) => {
+    if (target.kind !== 'file') return undefined;
+    const [from, to] = [folderOf(source.path), folderOf(target.path)];
+    return from === to || mayImport[from]?.includes(to) ? undefined : `may not import ${target.path}`;
+  });
+
+export const cliImportsOnlyIndexes: Rule = (sources) =>
+  eachImport(sources, (source, target) => {
+    if (folderOf(source.path) !== 'cli' || target.kind !== 'file' || folderOf(target.path) === 'cli') return undefined;
+    return path.posix.basename(target.path) === 'index.ts' ? undefined : `reaches past an index to ${target.path}`;
+  });
+
+export const sourcesNameEachOtherByRelativePath: Rule = (sources) =>
+  eachImport(sources, (_source, target) =>
+    target.kind === 'package' && /^(?:#|\/|file:|sluice(?:\/|$))/.test(target.name) ? `imports ${target.name}` : undefined,
+  );
+
+export const everyImportIsSpelledOut: Rule = (sources) =>
+  sources
+    .filter(({ text }) => /\bimport\s*\((?!\s*['"])/.test(withoutComments(text)))
+    .map((source) => `${source.path} imports a module whose name is computed`);
+
+export const neutralFoldersImportNoBuiltIns: Rule = (sources) =>
+  eachImport(sources, (source, target) =>
+    target.kind === 'builtIn' && neutralFolders.includes(folderOf(source.path)) ? `imports ${target.name}` : undefined,
+  );
+
+/** Follows every import from the entries a browser loads, through whatever folder it leads. */
+export const neutralEntriesReachNothingOfNode: Rule = (sources) => {
+  const byPath = new Map(sources.map((source) => [source.path, source]));
+  const missing = neutralEntries.filter((entry) => !byPath.has(entry)).map((entry) => `${entry} does not exist`);
+  const reached = new Set(neutralEntries);
+  for (const file of reached) {
+    for (const target of importsOf(byPath.get(file) ?? { path: file, text: '' })) {
+      if (target.kind === 'file') reached.add(target.path);
+    }
+  }
+  const reachedSources = sources.filter((source) => reached.has(source.path));
+  const foreign = eachImport(reachedSources, (_source, target) =>
+    target.kind === 'builtIn' || (target.kind === 'package' && !neutralPackages.includes(target.name))
+      ? `is loaded in browsers and imports ${target.name}`
+      : undefined,
+  );
+  return [...missing, ...foreign];
+};
+
+export const nativeModulesHaveOneImporter: Rule = (sources) => {
+  const importers = (name: string) =>
+    sources.filter((source) => importsOf(source).some((target) => target.kind === 'package' && target.name === name));
+  const ptyImporters = importers('@lydell/node-pty');
+  return [
+    ...importers('koffi').filter((source) => source.path !== 'process/linux/libc.ts'),
+    ...ptyImporters.filter((source) => !source.path.startsWith('process/portable/')),
+    ...ptyImporters.slice(1),
+  ].map((source) => `${source.path} imports a native module`);
+};
+
+export const noFileIsLong: Rule = (sources) =>
+  sources
+    .map(({ path: file, text }) => ({ file, lines: text.split('\n').length - 1 }))
+    .filter(({ lines }) => lines > longestFile)
+    .map(({ file, lines }) => `${file} has ${lines} lines, ${longestFile} is the most`);
+
+export const nothingIsAny: Rule = (sources) =>
+  eachMatch(sources, (text) => withoutStrings(withoutComments(text)), /(?<![.\w$])any\b(?!\s*[(:])/);
+
+export const exportsAreNamed: Rule = (sources) =>
+  eachMatch(
+    sources,
+    (text) => withoutStrings(withoutComments(text)),
+    /\bexport\s*(?:type\s*)?\*|\bexport\s+default\b|\bas\s+default\b/,
+  );
+
+export const theCompilerIsNeverSilenced: Rule = (sources) =>
+  eachMatch(sources, (text) => text, /@ts-(?:ignore|expect-error|nocheck)/);
+
+export const fileNamesSayWhatIsInside: Rule = (sources) =>
+  sources
+    .filter((source) => /manager|helper|util/i.test(path.posix.basename(source.path)))
+    .map((source) => `${source.path} is named after nothing in particular`);
+
+type Target =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'builtIn'; readonly name: string }
+  | { readonly kind: 'package'; readonly name: string };
+
+/** Static, type-only, re-exporting and dynamic imports alike, and what is required. */
+function importsOf(source: Source): Target[] {
+  const text = withoutComments(source.text);
+  const specifiers = [
+    ...text.matchAll(/\b(?:import|export)\b[^'"`;()=]*?\bfrom\s*['"](?<specifier>[^'"]+)['"]/g),
+    ...text.matchAll(/\bimport\s*['"](?<specifier>[^'"]+)['"]/g),
+    ...text.matchAll(/\b(?:import|require|createRequire\([^()]*\))\s*\(\s*['"](?<specifier>[^'"]+)['"]/g),
+  ];
+  return specifiers.map(({ groups }) => targetOf(source, groups?.['specifier'] ?? ''));
+}
+
+function targetOf(source: Source, specifier: string): Target {
+  if (/^\..*\.js$/.test(specifier)) {
+    return { kind: 'file', path: path.posix.join(path.posix.dirname(source.path), specifier.replace(/\.js$/, '.ts')) };
+  }
+  if (specifier.startsWith('node:') || builtinModules.includes(specifier)) return { kind: 'builtIn', name: specifier };
+  return { kind: 'package', name: specifier };
+}
+
+function eachImport(sources: readonly Source[], problemWith: (source: Source, target: Target) => string | undefined): string[] {
+  return sources.flatMap((source) => {
+    const problems = new Set(importsOf(source).map((target) => problemWith(source, target)));
+    return [...problems].filter((problem) => problem !== undefined).map((problem) => `${source.path} ${problem}`);
+  });
+}
+
+function eachMatch(sources: readonly Source[], read: (text: string) => string, pattern: RegExp): string[] {
+  return sources.flatMap((source) => {
+    const found = pattern.exec(read(source.text));
+    return found === null ? [] : [`${source.path} contains "${found[0]}"`];
+  });
+}
+
+/** `process/linux/libc.ts` → `process`; `index.ts` stands for itself. */
+function folderOf(file: string): string {
+  return file.split('/')[0] ?? file;
+}
+
+const stringOrComment = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+
+function withoutComments(text: string): string {
+  return text.replaceAll(stringOrComment, (found: string) => (/^['"`]/.test(found) ? found : ' '));
+}
+
+function withoutStrings(text: string): string {
+  return text.replaceAll(stringOrComment, "''");
+}

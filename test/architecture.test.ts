@@ -1,0 +1,127 @@
+// The shape of src: who may import whom, and what no file may contain. Each rule is also shown a violation, so that none is blind.
+
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import * as rules from './architecture-rules.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const sources = typescriptIn('src');
+
+test('the rules are shown the whole of src', () => {
+  assert.ok(sources.some((source) => source.path === 'protocol/methods.ts'));
+});
+
+holds('imports follow the direction table', rules.importsFollowTheTable, {
+  'a process that knows of JSON-RPC': { 'process/child.ts': "import { call } from '../rpc/connection.js';" },
+  'a client that knows of the server': { 'client/client.ts': "import type { Server } from '../server/index.js';" },
+  'a server that knows of the client': { 'server/server.ts': "export { connect } from '../client/index.js';" },
+  'a base that knows anything': { 'base/clock.ts': "import '../protocol/index.js';" },
+  'a sibling reached by a dynamic import': { 'transport/endpoint.ts': "const spawn = await import('../process/spawn.js');" },
+  'a front door that opens on the server': { 'index.ts': "import {\n  createServer,\n} from './server/index.js';" },
+});
+
+holds('every folder has a row in the direction table', rules.everyFolderHasARow, {
+  'a new folder': { 'misc/thing.ts': '' },
+  'a file beside the folders': { 'thing.ts': '' },
+});
+
+holds('the command line uses only the indexes of other folders', rules.cliImportsOnlyIndexes, {
+  'a deep path': { 'cli/serve.ts': "import { Session } from '../server/session.js';" },
+});
+
+holds('sources name each other by relative path', rules.sourcesNameEachOtherByRelativePath, {
+  'the alias made for tests': { 'server/session.ts': "import { io } from '#src/protocol/process.js';" },
+  'the name of the package': { 'cli/main.ts': "import { connect } from 'sluice';" },
+});
+
+holds('every import is spelled out', rules.everyImportIsSpelledOut, {
+  'a computed name': { 'process/spawn.ts': 'await import(backend);' },
+});
+
+holds('neutral folders import nothing of Node', rules.neutralFoldersImportNoBuiltIns, {
+  'a built-in': { 'rpc/connection.ts': "import { EventEmitter } from 'node:events';" },
+  'a built-in by its old name': { 'base/clock.ts': "import type { Readable } from 'stream';" },
+});
+
+holds('what a browser loads reaches nothing of Node', rules.neutralEntriesReachNothingOfNode, {
+  'a built-in two imports away': {
+    'client/index.ts': "export { connect } from './connect.js';",
+    'client/connect.ts': "import { listen } from '../transport/stdio-channel.js';",
+    'protocol/index.ts': '',
+    'transport/stdio-channel.ts': "import { pipeline } from 'node:stream/promises';",
+  },
+  'a package that only Node has': { 'client/index.ts': "import { WebSocket } from 'ws';", 'protocol/index.ts': '' },
+  'an entry that is gone': { 'client/index.ts': '' },
+});
+
+holds('each native module is imported in one file', rules.nativeModulesHaveOneImporter, {
+  'koffi elsewhere': { 'process/linux/reaper.ts': "const { load } = await import('koffi');" },
+  'koffi by another way': { 'process/spawn.ts': "const koffi = createRequire(import.meta.url)('koffi');" },
+  'node-pty elsewhere': { 'process/spawn.ts': "import { spawn } from '@lydell/node-pty';" },
+  'node-pty twice': {
+    'process/portable/pty-child.ts': "import { spawn } from '@lydell/node-pty';",
+    'process/portable/resize.ts': "import type { IPty } from '@lydell/node-pty';",
+  },
+});
+
+holds('no file is longer than one sitting', rules.noFileIsLong, {
+  'a long file': { 'server/server.ts': '\n'.repeat(301) },
+});
+
+holds('nothing is any', rules.nothingIsAny, {
+  'an annotation': { 'server/server.ts': 'function accept(message: any) {}' },
+  'a cast': { 'server/server.ts': 'const id = message as any;' },
+  'a type argument': { 'server/server.ts': 'const table = new Map<string, any>();' },
+});
+
+holds('exports are named', rules.exportsAreNamed, {
+  'a star': { 'client/index.ts': "export * from './client.js';" },
+  'a default': { 'client/client.ts': 'export default class {}' },
+  'a default by another way': { 'client/client.ts': 'export { Client as default };' },
+});
+
+holds('the compiler is never silenced', rules.theCompilerIsNeverSilenced, {
+  'an ignored line': { 'server/server.ts': '// @ts-ignore\nfoo();' },
+  'an expected error': { 'server/server.ts': '/* @ts-expect-error */ foo();' },
+});
+
+holds('file names say what is inside', rules.fileNamesSayWhatIsInside, {
+  'a manager': { 'process/process-manager.ts': '' },
+  'some utilities': { 'base/utils.ts': '' },
+});
+
+test('names of tests and scripts say what is inside, too', () => {
+  assert.deepEqual(rules.fileNamesSayWhatIsInside([...typescriptIn('test'), ...filesIn('scripts')]), []);
+});
+
+/** The rule finds nothing in src, and finds something in each of these. */
+function holds(sentence: string, rule: rules.Rule, violations: Readonly<Record<string, Readonly<Record<string, string>>>>): void {
+  describe(sentence, () => {
+    test('in src', () => {
+      assert.deepEqual(rule(sources), []);
+    });
+    for (const [violation, files] of Object.entries(violations)) {
+      test(`and ${violation} is found`, () => {
+        const found = rule(Object.entries(files).map(([file, text]) => ({ path: file, text: `${text}\n` })));
+        assert.equal(found.length, 1, found.join('\n'));
+      });
+    }
+  });
+}
+
+function typescriptIn(folder: string): rules.Source[] {
+  return filesIn(folder).filter((source) => source.path.endsWith('.ts'));
+}
+
+function filesIn(folder: string): rules.Source[] {
+  return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .map((file) => ({
+      path: path.relative(path.join(root, folder), file).replaceAll(path.sep, '/'),
+      text: readFileSync(file, 'utf8'),
+    }));
+}

@@ -1,0 +1,102 @@
+// Base64 both ways, on Node's decoder and on the one browsers have.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import * as v from 'valibot';
+import { bytes, decodeBase64, encodeBase64 } from '#src/protocol/bytes.js';
+
+/** Bytes enough to cross the slice in which a browser encodes. */
+const severalSlices = 20_000;
+
+const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
+
+const notBase64 = {
+  'without its padding': ['AA', 'AAA', 'AAAAA'],
+  'with too much padding': ['A===', '====', 'AAAA===='],
+  'with padding inside': ['AA==AAAA', 'A=AA'],
+  'with characters of another alphabet': ['AA.A', '!!!!', 'AAA,'],
+  'in the URL-safe alphabet': ['-_8=', 'AAA-', '____'],
+  'with whitespace': [' AAA', 'AA A', 'AAA\n', 'AAAA    ', 'AA==\n\n\n\n'],
+  'with characters that only look right in their low byte': ['ŁAAA', 'AAA\u0141', 'AA\uff3d\uff3d'],
+};
+
+for (const { where, call } of [
+  { where: 'Node', call: <T>(use: () => T) => use() },
+  { where: 'a browser', call: withoutBuffer },
+]) {
+  describe(`base64 in ${where}`, () => {
+    const roundTrip = (original: Uint8Array) => call(() => decodeBase64(encodeBase64(original)));
+
+    test('every byte value survives', () => {
+      assert.deepEqual(plain(roundTrip(everyByte)), everyByte);
+    });
+
+    test('any bytes survive', () => {
+      fc.assert(fc.property(fc.uint8Array(), (original) => assert.deepEqual(plain(roundTrip(original)), original)));
+    });
+
+    test('bytes of several slices survive', () => {
+      const original = Uint8Array.from({ length: severalSlices }, (_, at) => (at * 7) % 256);
+      assert.deepEqual(plain(roundTrip(original)), original);
+    });
+
+    test('a view of a larger buffer encodes only what it shows', () => {
+      assert.equal(
+        call(() => encodeBase64(everyByte.subarray(65, 68))),
+        'QUJD',
+      );
+    });
+
+    test('the empty text is no bytes, not an error', () => {
+      assert.deepEqual(plain(call(() => decodeBase64(''))), new Uint8Array());
+      assert.equal(
+        call(() => encodeBase64(new Uint8Array())),
+        '',
+      );
+    });
+
+    for (const [fault, texts] of Object.entries(notBase64)) {
+      test(`text ${fault} is refused`, () => {
+        assert.deepEqual(
+          texts.map((text) => call(() => decodeBase64(text))),
+          texts.map(() => undefined),
+        );
+      });
+    }
+
+    test('text of any characters is decoded exactly when it is padded base64', () => {
+      const wellFormed = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+      const nearlyBase64 = fc.string({ unit: fc.constantFrom('A', 'b', '7', '+', '/', '=', '-', '_', ' ', 'Ł'), maxLength: 12 });
+      fc.assert(
+        fc.property(fc.oneof(nearlyBase64, fc.string(), fc.base64String()), (text) =>
+          assert.equal(call(() => decodeBase64(text)) !== undefined, wellFormed.test(text)),
+        ),
+      );
+    });
+  });
+}
+
+test('a message with bytes that are not base64 is refused in words', () => {
+  assert.deepEqual(
+    v.safeParse(bytes, 'AA').issues?.map((issue) => issue.message),
+    ['expected padded base64'],
+  );
+});
+
+/** Buffer is a Uint8Array of another class; compared are the bytes. */
+function plain(decoded: Uint8Array | undefined): Uint8Array | undefined {
+  return decoded && Uint8Array.from(decoded);
+}
+
+/** Browsers have no Buffer, and that is how the code knows that it runs in one. */
+function withoutBuffer<T>(use: () => T): T {
+  const kept = Object.getOwnPropertyDescriptor(globalThis, 'Buffer');
+  assert.ok(kept);
+  Reflect.deleteProperty(globalThis, 'Buffer');
+  try {
+    return use();
+  } finally {
+    Object.defineProperty(globalThis, 'Buffer', kept);
+  }
+}

@@ -1,0 +1,133 @@
+// The published JSON Schema and the server's validators say the same: what one takes the other takes, what one refuses the other
+// refuses. Three things aside. A JSON Schema reader takes `contentEncoding` as a note, so here it is told to hold to it. A list
+// where an object belongs may be taken by the validators as an object of its indexes. Lengths of text are counted in characters by the
+// one and in UTF-16 units by the other.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import * as v from 'valibot';
+import { decodeBase64 } from '#src/protocol/bytes.js';
+import { notifications, requests } from '#src/protocol/methods.js';
+import { invalidMessages, validMessages } from './message-corpus.js';
+
+const document = JSON.parse(readFileSync(new URL('../../dist/protocol/schema.json', import.meta.url), 'utf8')) as {
+  readonly $defs: Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
+};
+
+const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: false });
+ajv.removeKeyword('contentEncoding');
+ajv.addKeyword({
+  keyword: 'contentEncoding',
+  type: 'string',
+  validate: (_encoding: 'base64', text: string) => decodeBase64(text) !== undefined,
+});
+ajv.addSchema(document, 'sluice');
+
+const validators: ReadonlyMap<string, v.GenericSchema> = new Map([
+  ...Object.entries(requests).flatMap(([method, row]): [string, v.GenericSchema][] => [
+    [`${method} params`, row.params],
+    [`${method} result`, row.result],
+  ]),
+  ...Object.entries(notifications).map(([name, row]): [string, v.GenericSchema] => [`${name} params`, row.params]),
+]);
+
+test('the document has one entry for the params and one for the result of everything in the table', () => {
+  const entries = Object.keys(document.$defs).filter((name) => name.includes(' '));
+  assert.deepEqual(entries.toSorted(), [...validators.keys()].toSorted());
+});
+
+test('every entry of the document is a sound JSON Schema', () => {
+  for (const name of Object.keys(document.$defs)) assert.doesNotThrow(() => schemaTakes(name, {}), name);
+});
+
+test('bytes are base64 text in the document', () => {
+  assert.deepEqual(document.$defs['process/write params']?.properties?.['chunk'], { type: 'string', contentEncoding: 'base64' });
+});
+
+test('every valid message of the corpus is taken by both', () => {
+  for (const [name, messages] of Object.entries(validMessages)) {
+    for (const message of messages) {
+      assert.deepEqual(verdicts(name, message), { schema: true, validator: true }, `${name} ${JSON.stringify(message)}`);
+    }
+  }
+});
+
+test('both say the same of a message with one thing changed', () => {
+  for (const [name, messages] of Object.entries(validMessages)) {
+    fc.assert(
+      fc.property(fc.constantFrom<unknown>(...messages).chain(changed), (message) => {
+        const { schema, validator } = verdicts(name, message);
+        assert.equal(schema, validator, name);
+      }),
+    );
+  }
+});
+
+describe('both refuse', () => {
+  for (const [reason, name, message] of invalidMessages) {
+    test(`${reason} in ${name}`, () => {
+      assert.deepEqual(verdicts(name, overTheWire(message)), { schema: false, validator: false });
+    });
+  }
+});
+
+function verdicts(name: string, message: unknown): { schema: boolean; validator: boolean } {
+  const validator = validators.get(name);
+  assert.ok(validator, `the table has no ${name}`);
+  return { schema: schemaTakes(name, message), validator: v.is(validator, message) };
+}
+
+function schemaTakes(name: string, message: unknown): boolean {
+  const validate = ajv.getSchema(`sluice#/$defs/${encodeURIComponent(name.replaceAll('/', '~1'))}`);
+  assert.ok(validate, `the document has no ${name}`);
+  return validate(message) === true;
+}
+
+/** Values that sit on some limit of the protocol, or have the wrong type somewhere. No lists: see above. */
+const oddNumbers = [0, 1, -1, 0.5, 65_535, 65_536, Number.MAX_SAFE_INTEGER, 2 ** 53];
+const oddTexts = ['', 'x', 'pty', 'open', 'AA==', 'AA', '-_8=', ...[128, 129, 256, 257].map((length) => 'x'.repeat(length))];
+const oddObjects = [{}, { kind: 'lost' }, { kind: 'pipe', stdin: 'open' }];
+const replacement = fc.constantFrom<unknown>(null, true, false, ...oddNumbers, ...oddTexts, ...oddObjects);
+
+/** The message with one value at any depth replaced or removed, or with one member more. */
+function changed(message: unknown): fc.Arbitrary<unknown> {
+  return fc.constantFrom(...placesIn(message)).chain((place) =>
+    fc.oneof(
+      replacement.map((value) => changedAt(message, place, () => value)),
+      fc.constant(changedAt(message, place, () => undefined)),
+      replacement.map((value) => changedAt(message, place, (old) => (isObject(old) ? { ...old, unheardOf: value } : old))),
+    ),
+  );
+}
+
+type Place = readonly string[];
+
+function placesIn(value: unknown): Place[] {
+  if (typeof value !== 'object' || value === null) return [[]];
+  return [[], ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner).map((place) => [key, ...place]))];
+}
+
+function changedAt(value: unknown, place: Place, change: (old: unknown) => unknown): unknown {
+  const [key, ...rest] = place;
+  if (key === undefined) return change(value) ?? null;
+  const changedInner = (old: unknown) => (rest.length === 0 ? change(old) : changedAt(old, rest, change));
+  if (isList(value)) return overTheWire(value.map((inner, at) => (String(at) === key ? changedInner(inner) : inner)));
+  assert.ok(isObject(value));
+  return overTheWire({ ...value, [key]: changedInner(value[key]) });
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What is undefined is not sent. */
+function overTheWire(message: unknown): unknown {
+  return JSON.parse(JSON.stringify(message));
+}
