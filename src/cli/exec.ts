@@ -12,7 +12,11 @@ import { LocalTerminal } from './local-terminal.js';
 const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
 export async function exec(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args: [...args], options: { tty: { type: 'boolean', short: 't' } }, allowPositionals: true });
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { tty: { type: 'boolean', short: 't' } },
+    allowPositionals: true,
+  });
   if (positionals.length === 0) throw new Error('exec needs a command, as in: sluice exec -t -- bash');
   await using client = connectInProcess();
   const envPolicy = { inherit: 'all', ignoreDefaultExcludes: true } as const;

@@ -23,7 +23,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
   switch (command) {
     case 'exec':
-      return await exec(rest);
+      return exec(rest);
     case '--version':
     case '-V':
       process.stdout.write(`${version}\n`);

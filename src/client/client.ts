@@ -1,6 +1,6 @@
 // Start, find and list processes over any ExecService. Does not know whether there is a wire.
 
-import type { Clock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { type EnvPolicy, type Io, type PreparedSpec, type ProcessStatus, asProcessId } from '../protocol/index.js';
 import type { ExecLink } from './exec-link.js';
 import { ProcessHandle } from './process-handle.js';
@@ -34,7 +34,7 @@ export class Client implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
 
-  constructor(link: ExecLink, clock: Clock) {
+  constructor(link: ExecLink, { clock = systemClock }: { readonly clock?: Clock } = {}) {
     this.#link = link;
     this.#clock = clock;
   }

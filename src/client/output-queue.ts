@@ -51,10 +51,10 @@ export class OutputQueue {
   }
 
   /** Waits for something to take, no longer than `ms`; false when the time is up. */
-  async ready(clock: Clock, ms: number): Promise<boolean> {
-    if (this.#isOver) return true;
+  ready(clock: Clock, ms: number): Promise<boolean> {
+    if (this.#isOver) return Promise.resolve(true);
     const pending = (this.#pending ??= this.#source.next());
-    return await new Promise<boolean>((resolve) => {
+    return new Promise<boolean>((resolve) => {
       const timer = clock.after(ms, () => resolve(false));
       const settle = () => {
         timer.cancel();

@@ -1,6 +1,5 @@
 // A client wired straight to a session of its own: no JSON, no wire, the same behaviour.
 
-import { systemClock } from '../base/clock.js';
 import { Client } from '../client/index.js';
 import { Server, type ServerOptions, createExecService } from '../server/index.js';
 
@@ -13,5 +12,5 @@ export function connectInProcess(options: ServerOptions = {}): Client {
     follow: session.follow.bind(session),
     close: () => server.close(),
   };
-  return new Client(link, options.clock ?? systemClock);
+  return new Client(link, { clock: server.clock });
 }

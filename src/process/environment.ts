@@ -44,7 +44,10 @@ function isInherited(inherit: EnvPolicy['inherit'], name: string): boolean {
 /** True for names that match one of the globs (`*` any run, `?` one character); case does not matter. */
 function globMatcher(globs: readonly string[]): (name: string) => boolean {
   const patterns = globs.map((glob) => {
-    const source = glob.replace(/[\\^$.|+()[\]{}]/g, '\\$&').replaceAll('*', '.*').replaceAll('?', '.');
+    const source = glob
+      .replace(/[\\^$.|+()[\]{}]/g, '\\$&')
+      .replaceAll('*', '.*')
+      .replaceAll('?', '.');
     return new RegExp(`^${source}$`, 'is');
   });
   return (name) => patterns.some((pattern) => pattern.test(name));

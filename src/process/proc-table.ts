@@ -60,7 +60,14 @@ function readLinuxEntry(pid: number): ProcEntry | undefined {
   // The name is in parentheses and may itself contain parentheses and spaces.
   const [state, ppid, pgid, session, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const born = rest[15]; // field 22, starttime, in clock ticks since boot
-  return { pid, ppid: Number(ppid), pgid: Number(pgid), session: Number(session), born: born ?? '', isZombie: state === 'Z' || state === 'X' };
+  return {
+    pid,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    session: Number(session),
+    born: born ?? '',
+    isZombie: state === 'Z' || state === 'X',
+  };
 }
 
 /** The file's text, or undefined when its process has gone. */
@@ -81,13 +88,20 @@ async function readPsEntries(): Promise<ProcEntry[]> {
   const text = await new Promise<string>((resolve, reject) => {
     const options = { maxBuffer: psOutputBytes, env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' } };
     execFile('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], options, (error, stdout) =>
-      error === null ? resolve(stdout) : reject(error),
+      error === null ? resolve(stdout) : reject(new Error('ps does not list the processes', { cause: error })),
     );
   });
   return text.split('\n').flatMap((line) => {
     const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
     if (match === null) return [];
     const [, pid, ppid, pgid, state, born] = match;
-    return { pid: Number(pid), ppid: Number(ppid), pgid: Number(pgid), session: undefined, born: born ?? '', isZombie: state?.startsWith('Z') ?? false };
+    return {
+      pid: Number(pid),
+      ppid: Number(ppid),
+      pgid: Number(pgid),
+      session: undefined,
+      born: born ?? '',
+      isZombie: state?.startsWith('Z') ?? false,
+    };
   });
 }

@@ -36,7 +36,9 @@ export class MarkedTree implements ProcessTree {
     const members = withDescendants(table, (entry) => this.#isSeed(entry, table, isPidReused));
     this.#known.clear();
     for (const { pid, born } of members) this.#known.set(pid, born);
-    return members.filter((entry) => !entry.isZombie).map(({ pid, pgid }) => ({ pid, isInGroup: pgid === this.#pid && !isPidReused }));
+    return members
+      .filter((entry) => !entry.isZombie)
+      .map(({ pid, pgid }) => ({ pid, isInGroup: pgid === this.#pid && !isPidReused }));
   }
 
   leaderReaped(): void {
@@ -55,7 +57,7 @@ function withDescendants(table: ProcTable, isSeed: (entry: ProcEntry) => boolean
   const members = table.entries.filter(isSeed);
   const pids = new Set(members.map(({ pid }) => pid));
   // A parent may come after its child in the table, so look until a pass finds nothing new.
-  for (let found = members.length; found > 0; ) {
+  for (let found = members.length; found > 0;) {
     const children = table.entries.filter((entry) => !pids.has(entry.pid) && pids.has(entry.ppid));
     for (const child of children) pids.add(child.pid);
     members.push(...children);

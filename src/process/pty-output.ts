@@ -41,7 +41,11 @@ export class PtyOutput implements ChildOutput {
   #isOver = false;
   #onActivity: () => void = () => {};
 
-  constructor(fds: PtyDescriptors, events: Pick<ChildEvents, 'output' | 'ended'>, context: { clock: Clock; readBuffer: Uint8Array }) {
+  constructor(
+    fds: PtyDescriptors,
+    events: Pick<ChildEvents, 'output' | 'ended'>,
+    context: { clock: Clock; readBuffer: Uint8Array },
+  ) {
     this.#events = events;
     this.#clock = context.clock;
     this.#master = fds.master;

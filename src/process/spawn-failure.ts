@@ -20,7 +20,7 @@ export function findProgram(program: string, cwd: string, path: string | undefin
     if (failure !== undefined) throw spawnFailed(failure, describe(failure, file));
     return file;
   }
-  let nearest: { failure: SpawnFailure; file: string } | undefined;
+  let nearest: { failure: FileFailure; file: string } | undefined;
   for (const folder of (path ?? defaultPath).split(':')) {
     const file = join(folder === '' ? cwd : resolve(cwd, folder), program);
     const failure = whyNotExecutable(file);
@@ -40,7 +40,8 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
   switch (errno) {
     case 'ENOENT': {
       const interpreter = interpreterOf(file);
-      const missing = interpreter === undefined ? `program "${file}"` : `"${interpreter}", the interpreter that "${file}" asks for,`;
+      const missing =
+        interpreter === undefined ? `program "${file}"` : `"${interpreter}", the interpreter that "${file}" asks for,`;
       return spawnFailed('programNotFound', `${missing} does not exist`);
     }
     case 'ENOEXEC':
@@ -62,7 +63,10 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
   }
 }
 
-function whyNotExecutable(file: string): SpawnFailure | undefined {
+/** What can be wrong with a file as a program. */
+type FileFailure = 'programNotFound' | 'notExecutable' | 'permissionDenied';
+
+function whyNotExecutable(file: string): FileFailure | undefined {
   try {
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined) return 'programNotFound';
@@ -108,13 +112,13 @@ function firstBytes(file: string): Buffer {
   }
 }
 
-function describe(failure: SpawnFailure, file: string): string {
+function describe(failure: FileFailure, file: string): string {
   switch (failure) {
     case 'programNotFound':
       return `program "${file}" does not exist`;
     case 'notExecutable':
       return `"${file}" is not an executable file`;
-    default:
+    case 'permissionDenied':
       return `permission to execute "${file}" is denied`;
   }
 }

@@ -44,13 +44,33 @@ function resolveCommand(spec: SpawnSpec): ResolvedCommand {
   refuseNul('argv', argv);
   refuseNul('cwd', [cwd]);
   refuseNul('env', Object.entries(env).flat());
+  refuseOverlong('argv', argv);
+  refuseOverlong(
+    'env',
+    Object.entries(env).map(([key, value]) => `${key}=${value}`),
+  );
   const misnamed = Object.keys(env).find((key) => key === '' || key.includes('='));
-  if (misnamed !== undefined) throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name is not empty and has no "="`);
+  if (misnamed !== undefined)
+    throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name is not empty and has no "="`);
   requireFolder(cwd);
   const file = spec.program.kind === 'exact' ? spec.program.path : findProgram(name, cwd, env['PATH']);
   if (!isAbsolute(file)) throw spawnFailed('badArgument', `program must be an absolute path, got "${file}"`);
   refuseNul('program', [file]);
   return { file, argv: spec.arg0 === undefined ? argv : [spec.arg0, ...argv.slice(1)], cwd, env, io };
+}
+
+/** Linux takes no single argument or variable longer than this, the NUL at its end included. */
+const longestLinuxString = 128 * 1024;
+
+function refuseOverlong(what: string, texts: readonly string[]): void {
+  if (process.platform !== 'linux') return;
+  // A character is at most three bytes per unit, so most strings need no counting.
+  const text = texts.find((each) => each.length * 3 >= longestLinuxString && Buffer.byteLength(each) >= longestLinuxString);
+  if (text === undefined) return;
+  throw spawnFailed(
+    'badArgument',
+    `${what} has a string of ${Buffer.byteLength(text)} bytes; the kernel takes ${longestLinuxString - 1}`,
+  );
 }
 
 function refuseNul(what: string, texts: readonly string[]): void {
@@ -65,8 +85,11 @@ function requireFolder(cwd: string): void {
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    if (errno === 'ENOTDIR') throw spawnFailed('cwdNotDirectory', `cwd "${cwd}" goes through something that is not a folder`, error);
+    if (errno === 'ENOTDIR')
+      throw spawnFailed('cwdNotDirectory', `cwd "${cwd}" goes through something that is not a folder`, error);
     if (errno === 'EACCES') throw spawnFailed('permissionDenied', `permission to reach cwd "${cwd}" is denied`, error);
-    throw errno === 'ENOENT' ? spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`, error) : spawnFailureFrom(errno, cwd, '/');
+    throw errno === 'ENOENT'
+      ? spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`, error)
+      : spawnFailureFrom(errno, cwd, '/');
   }
 }

@@ -71,10 +71,14 @@ export class Termination {
     this.#lookAgain(0);
   }
 
-  /** The group first and at once, then those that left it. Some programs take a second SIGTERM as "now": nobody gets two. */
+  /**
+   * The group, and those that left it. They are looked up first: once their parents are dead they could not be told from
+   * strangers everywhere. Some programs take a second SIGTERM as "now": nobody gets two.
+   */
   async #signalTree(...signals: string[]): Promise<void> {
+    const members = await this.#members();
     await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal)));
-    for (const { pid, isInGroup } of await this.#members()) if (!isInGroup) signalPid(pid, ...signals);
+    for (const { pid, isInGroup } of members) if (!isInGroup) signalPid(pid, ...signals);
   }
 
   #lookAgain(afterMs: number): void {

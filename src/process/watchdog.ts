@@ -2,6 +2,7 @@
 // and when that comes, by SIGKILL or however, ends what is left. It needs no privilege and no code of ours to be alive.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import { signalPid } from './process-tree.js';
 
 /** How the watchdog finds what to end. */
@@ -79,7 +80,7 @@ export class Watchdog {
     // Whoever ended it did not ask us: children must not go unguarded.
     shell.on('exit', () => this.#restart(shell));
     shell.on('error', () => this.#restart(shell));
-    if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
+    if (shell.stdin instanceof Socket) shell.stdin.unref();
     for (const group of this.#groups) shell.stdin.write(`+ ${group}\n`);
   }
 

@@ -19,7 +19,10 @@ export const sandboxPolicy = v.variant('type', [
 
 export const commandExecParams = v.object({
   command: v.array(v.string()),
-  processId: v.pipe(v.nullish(processId), v.description('Needed for tty, streaming and follow-up calls; private to the connection')),
+  processId: v.pipe(
+    v.nullish(processId),
+    v.description('Needed for tty, streaming and follow-up calls; private to the connection'),
+  ),
   tty: v.nullish(v.boolean()),
   streamStdin: v.nullish(v.boolean()),
   streamStdoutStderr: v.pipe(v.nullish(v.boolean()), v.description('Send output as notifications and leave it out of the reply')),

@@ -41,11 +41,11 @@ export const errorTable = {
   /** The session has ended; nothing more can be started in it. */
   sessionClosed: row(invalidRequest, (_: { sessionId: string }) => 'the session has ended'),
   /** What was asked for cannot be enforced here, so it is refused rather than ignored. */
-  notEnforceable: row(invalidParams, (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`),
-  execNotAllowed: row(
-    invalidRequest,
-    (d: { kind: 'direct' | 'prepared' }) => `this server does not allow ${d.kind} commands`,
+  notEnforceable: row(
+    invalidParams,
+    (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`,
   ),
+  execNotAllowed: row(invalidRequest, (d: { kind: 'direct' | 'prepared' }) => `this server does not allow ${d.kind} commands`),
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
 

@@ -32,10 +32,12 @@ export type Seq = number;
 
 /** Marks a string as a process id. The server checks its length. */
 export function asProcessId(text: string): ProcessId {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand is made by saying so
   return text as ProcessId;
 }
 
 /** Marks a string as a session id. */
 export function asSessionId(text: string): SessionId {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand is made by saying so
   return text as SessionId;
 }

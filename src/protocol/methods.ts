@@ -46,15 +46,22 @@ export const requests = {
     summary: 'Pages through retained output after a sequence number; waits for more when asked to. A page never spans a hole.',
     params: v.object({
       ...one,
-      afterSeq: v.pipe(v.nullish(seq), v.description('Last number already seen; 0 or absent: from the start of what is retained')),
+      afterSeq: v.pipe(
+        v.nullish(seq),
+        v.description('Last number already seen; 0 or absent: from the start of what is retained'),
+      ),
       maxBytes: v.pipe(v.nullish(seq), v.description('Soft bound: at least one whole chunk is returned')),
-      waitMs: v.pipe(v.nullish(milliseconds), v.description('Wait this long for output, exit or close when there is nothing yet')),
+      waitMs: v.pipe(
+        v.nullish(milliseconds),
+        v.description('Wait this long for output, exit or close when there is nothing yet'),
+      ),
     }),
     result: page,
   },
   'process/write': {
     family: 'session',
-    summary: 'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
+    summary:
+      'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
     params: v.object({ ...one, chunk: bytes, writeId: v.nullish(writeId) }),
     result: v.object({
       accepted: v.boolean(),
@@ -84,7 +91,8 @@ export const requests = {
   },
   'process/terminate': {
     family: 'session',
-    summary: 'Ends the whole tree: SIGTERM, then SIGKILL after the grace. Answered at once; closed follows when the tree is gone.',
+    summary:
+      'Ends the whole tree: SIGTERM, then SIGKILL after the grace. Answered at once; closed follows when the tree is gone.',
     params: v.object({
       ...one,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
@@ -182,7 +190,11 @@ export const notifications = {
     summary: 'The process ended; everything it wrote itself came before this.',
     params: exitedEvent,
   },
-  'process/closed': { from: 'server', summary: 'Nothing more can come from this process. Always the last event.', params: closedEvent },
+  'process/closed': {
+    from: 'server',
+    summary: 'Nothing more can come from this process. Always the last event.',
+    params: closedEvent,
+  },
   'command/exec/outputDelta': { from: 'server', summary: 'Bytes a streamed command wrote.', params: outputDelta },
 } as const satisfies Record<string, NotificationRow>;
 

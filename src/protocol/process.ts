@@ -31,7 +31,10 @@ export const envPolicy = v.object({
   ),
   exclude: v.pipe(v.nullish(v.array(v.string())), v.description('Globs of names to leave out; case does not matter')),
   set: v.pipe(v.nullish(v.record(v.string(), v.string())), v.description('Variables to set after the exclusions')),
-  includeOnly: v.pipe(v.nullish(v.array(v.string())), v.description('When not empty, only names that match one of these globs stay')),
+  includeOnly: v.pipe(
+    v.nullish(v.array(v.string())),
+    v.description('When not empty, only names that match one of these globs stay'),
+  ),
 });
 export type EnvPolicy = v.InferOutput<typeof envPolicy>;
 
@@ -49,16 +52,28 @@ export const startParams = v.object({
   processId,
   argv: v.pipe(v.nullish(v.array(v.string())), v.description('Program and arguments; required unless `prepared` is given')),
   cwd: v.pipe(v.nullish(v.string()), v.description("Absolute path or file: URI; the server's own folder when absent")),
-  env: v.pipe(v.nullish(v.record(v.string(), v.string())), v.description('Variables laid over the policy; without a policy, the whole environment')),
+  env: v.pipe(
+    v.nullish(v.record(v.string(), v.string())),
+    v.description('Variables laid over the policy; without a policy, the whole environment'),
+  ),
   envPolicy: v.nullish(envPolicy),
   io: v.pipe(v.nullish(io), v.description('Pipes with stdin closed when absent')),
   tty: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pty", rows: 24, cols: 80}')),
   pipeStdin: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pipe", stdin: "open"}')),
   arg0: v.pipe(v.nullish(v.string()), v.description('What the program sees as its own name')),
-  prepared: v.pipe(v.nullish(preparedSpec), v.description('A resolved command, instead of argv, cwd, env, envPolicy, io and arg0')),
+  prepared: v.pipe(
+    v.nullish(preparedSpec),
+    v.description('A resolved command, instead of argv, cwd, env, envPolicy, io and arg0'),
+  ),
   timeoutMs: v.pipe(v.nullish(milliseconds), v.description('The process is ended after this long, with reason timedOut')),
-  idleTimeoutMs: v.pipe(v.nullish(milliseconds), v.description('The process is ended after this long without output, with reason idleTimedOut')),
-  metadata: v.pipe(v.nullish(v.record(v.string(), v.unknown())), v.description('The caller’s own notes; returned by process/list')),
+  idleTimeoutMs: v.pipe(
+    v.nullish(milliseconds),
+    v.description('The process is ended after this long without output, with reason idleTimedOut'),
+  ),
+  metadata: v.pipe(
+    v.nullish(v.record(v.string(), v.unknown())),
+    v.description('The caller’s own notes; returned by process/list'),
+  ),
   sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
   networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
   managedNetwork: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server manages no network')),
@@ -139,14 +154,21 @@ export const exitedEvent = v.object({ processId, seq, ...exitFacts });
 export const closedEvent = v.object({
   processId,
   seq,
-  survivors: v.pipe(v.optional(v.array(v.number())), v.description('Pids of the tree that could not be ended; absent when there are none')),
+  survivors: v.pipe(
+    v.optional(v.array(v.number())),
+    v.description('Pids of the tree that could not be ended; absent when there are none'),
+  ),
 });
 
 export const page = v.object({
   chunks: v.array(chunk),
   nextSeq: v.pipe(seq, v.description('Read on after nextSeq - 1')),
   firstSeq: v.pipe(v.optional(seq), v.description('Given when output before it was dropped: the first number after the hole')),
-  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Bytes in the hole before the first chunk of this page; 0 when nothing is missing')),
+  droppedBytes: v.pipe(
+    v.number(),
+    v.integer(),
+    v.description('Bytes in the hole before the first chunk of this page; 0 when nothing is missing'),
+  ),
   exited: v.boolean(),
   exitCode: v.nullable(v.pipe(v.number(), v.integer())),
   signal: v.optional(v.string()),

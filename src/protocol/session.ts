@@ -39,5 +39,8 @@ export const attachParams = v.object({
   processId,
   sessionId: v.pipe(v.nullish(v.string()), v.description('Session that owns the process; this one when absent')),
   afterSeq: v.pipe(v.nullish(seq), v.description('Replay what is retained after this number, then go on live')),
-  role: v.pipe(v.nullish(v.picklist(['watch', 'drive'])), v.description('A driver may write, resize and signal; a watcher only sees')),
+  role: v.pipe(
+    v.nullish(v.picklist(['watch', 'drive'])),
+    v.description('A driver may write, resize and signal; a watcher only sees'),
+  ),
 });

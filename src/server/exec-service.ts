@@ -48,7 +48,8 @@ export function createExecService(session: Session): ExecService {
 
     'process/signal': async ({ processId, signal }) => {
       const name = parseSignal(signal);
-      if (name === undefined) throw execError('invalidParams', { problem: `signal must be a POSIX name such as SIGINT, got "${signal}"` });
+      if (name === undefined)
+        throw execError('invalidParams', { problem: `signal must be a POSIX name such as SIGINT, got "${signal}"` });
       return { delivered: (await processes.find(processId)?.signal(name)) ?? false };
     },
 
@@ -90,7 +91,9 @@ function pageOf(target: ManagedProcess, cursor: Seq, maxBytes: number): Page {
   const { exitCode, signal } = ending === undefined ? { exitCode: null } : { signal: undefined, ...exitFacts(ending) };
   const [first] = entries;
   return {
-    chunks: entries.flatMap((entry) => (entry.kind === 'chunk' ? [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes }] : [])),
+    chunks: entries.flatMap((entry) =>
+      entry.kind === 'chunk' ? [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes }] : [],
+    ),
     nextSeq,
     ...(first === undefined || droppedBytes === 0 ? {} : { firstSeq: first.seq }),
     droppedBytes,

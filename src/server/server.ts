@@ -21,15 +21,15 @@ export interface ServerOptions {
 
 export class Server implements AsyncDisposable {
   readonly #options: ServerOptions;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #backend: Backend;
   readonly #sessions = new Set<Session>();
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions = {}) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#backend = createBackend(options.backend ?? 'auto', this.#clock);
+    this.clock = options.clock ?? systemClock;
+    this.#backend = createBackend(options.backend ?? 'auto', this.clock);
   }
 
   /** Which of the two ways of spawning is in use. */
@@ -44,7 +44,7 @@ export class Server implements AsyncDisposable {
     const session = new Session({
       id,
       backend: this.#backend,
-      clock: this.#clock,
+      clock: this.clock,
       limits: { ...defaultLimits, ...limits },
       policy: { ...defaultPolicy, ...policy },
       surroundings: surroundings ?? { cwd: process.cwd(), env: process.env },

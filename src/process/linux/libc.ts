@@ -12,7 +12,8 @@ export interface Libc {
   waitid(idType: number, id: number, info: Uint8Array, options: number): number;
   getrlimit(resource: number, limit: BigUint64Array): number;
   setrlimit(resource: number, limit: BigUint64Array): number;
-  posix_spawn(pid: Int32Array, file: string, actions: Uint8Array, attributes: Uint8Array, lists: SpawnLists): number;
+  /** Unlike the others it returns the errno itself. */
+  posix_spawn(pid: Int32Array, file: string, call: SpawnCall): number;
   actionsInit(actions: Uint8Array): number;
   actionsDestroy(actions: Uint8Array): number;
   addOpen(actions: Uint8Array, fd: number, path: string, flags: number, mode: number): number;
@@ -28,7 +29,9 @@ export interface Libc {
   errno(): number;
 }
 
-export interface SpawnLists {
+export interface SpawnCall {
+  readonly actions: Uint8Array;
+  readonly attributes: Uint8Array;
   readonly argv: readonly string[];
   /** NAME=value */
   readonly environment: readonly string[];
@@ -41,6 +44,7 @@ const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong6
 export function loadLibc(): Libc | undefined {
   if (process.platform !== 'linux' || !knownMachines.has(process.arch)) return undefined;
   try {
+    // oxlint-disable-next-line typescript/no-unsafe-assignment -- createRequire is untyped; these are the package's own types
     const koffi: typeof Koffi = createRequire(import.meta.url)('koffi');
     return bind(koffi);
   } catch {
@@ -50,7 +54,9 @@ export function loadLibc(): Libc | undefined {
 
 function bind(koffi: typeof Koffi): Libc {
   const libc = koffi.load(null); // the program itself: glibc and musl alike
-  const spawn = libc.func('int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)');
+  const spawn = libc.func(
+    'int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)',
+  );
   const optional = (definition: string) => {
     try {
       return libc.func(definition);
@@ -67,7 +73,7 @@ function bind(koffi: typeof Koffi): Libc {
     waitid: libc.func('int waitid(int idtype, uint32_t id, _Out_ uint8_t *info, int options)'),
     getrlimit: libc.func('int getrlimit(int resource, _Out_ uint64_t *limit)'),
     setrlimit: libc.func('int setrlimit(int resource, const uint64_t *limit)'),
-    posix_spawn: (pid, file, actions, attributes, { argv, environment }) =>
+    posix_spawn: (pid, file, { actions, attributes, argv, environment }) =>
       Number(spawn(pid, file, actions, attributes, [...argv, null], [...environment, null])),
     actionsInit: libc.func('int posix_spawn_file_actions_init(void *fa)'),
     actionsDestroy: libc.func('int posix_spawn_file_actions_destroy(void *fa)'),

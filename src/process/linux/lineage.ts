@@ -54,14 +54,14 @@ export class Lineage {
   }
 
   #probe(): boolean {
-    const { getrlimit, setrlimit } = this.#libc;
-    if (getrlimit(RLIMIT_RTTIME, this.#ownLimit) !== 0) return false;
+    const libc = this.#libc;
+    if (libc.getrlimit(RLIMIT_RTTIME, this.#ownLimit) !== 0) return false;
     const hard = this.#ownLimit[1] ?? 0n;
     this.#markedLimit.set([BigInt(this.prefix) * BigInt(processCount), hard]);
-    if (setrlimit(RLIMIT_RTTIME, this.#markedLimit) !== 0) return false;
+    if (libc.setrlimit(RLIMIT_RTTIME, this.#markedLimit) !== 0) return false;
     const readBack = new BigUint64Array(2);
-    getrlimit(RLIMIT_RTTIME, readBack);
-    setrlimit(RLIMIT_RTTIME, this.#ownLimit);
+    libc.getrlimit(RLIMIT_RTTIME, readBack);
+    libc.setrlimit(RLIMIT_RTTIME, this.#ownLimit);
     return readBack[0] === this.#markedLimit[0];
   }
 }

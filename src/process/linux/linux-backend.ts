@@ -27,7 +27,11 @@ interface Wiring {
   /** Descriptors that only the child needs. */
   readonly childFds: readonly number[];
   /** Takes over our own descriptors. */
-  readonly connect: (events: ChildEvents) => { input: ChildInput | undefined; output: ChildOutput; resize?: (size: Size) => void };
+  readonly connect: (events: ChildEvents) => {
+    input: ChildInput | undefined;
+    output: ChildOutput;
+    resize?: (size: Size) => void;
+  };
   /** Frees our own descriptors when there is no child. */
   readonly ownFds: readonly number[];
 }
@@ -48,7 +52,9 @@ export class LinuxBackend implements Backend {
     this.#spawner = new Spawner(libc);
     this.#reaper = new Reaper(libc, clock);
     this.#lineage = Lineage.create(libc);
-    this.#watchdog = new Watchdog(this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix });
+    this.#watchdog = new Watchdog(
+      this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix },
+    );
   }
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
@@ -116,7 +122,8 @@ export class LinuxBackend implements Backend {
         const output = new PipeOutput(events);
         this.#readPipe(output, 'stdout', ownStdout);
         this.#readPipe(output, 'stderr', ownStderr);
-        const input = ownStdin === undefined ? undefined : new PipeInput(new Socket({ fd: ownStdin, readable: false, writable: true }));
+        const input =
+          ownStdin === undefined ? undefined : new PipeInput(new Socket({ fd: ownStdin, readable: false, writable: true }));
         return { input, output };
       },
     };

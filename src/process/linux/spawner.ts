@@ -61,11 +61,11 @@ export class Spawner {
       }
       libc.addCloseFrom?.(actions, 3); // against descriptors that the program around us left inheritable
       const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-      let errno = libc.posix_spawn(this.#pid, file, actions, this.#attributes, { argv, environment });
+      const call = { actions, attributes: this.#attributes, argv, environment };
+      let errno = libc.posix_spawn(this.#pid, file, call);
       if (errno === constants.errno.ENOEXEC && isText(file)) {
         // A script without a #! line: a shell runs it, as execvp and every shell do.
-        const script = { argv: ['sh', file, ...argv.slice(1)], environment };
-        errno = libc.posix_spawn(this.#pid, '/bin/sh', actions, this.#attributes, script);
+        errno = libc.posix_spawn(this.#pid, '/bin/sh', { ...call, argv: ['sh', file, ...argv.slice(1)] });
       }
       return errno === 0 ? (this.#pid[0] ?? 0) : errnoName(errno);
     } finally {

@@ -21,7 +21,19 @@ export interface NativePty {
 interface Package {
   readonly native: {
     fork(
-      ...args: [string, readonly string[], readonly string[], string, number, number, number, number, boolean, string, (code: number, signal: number) => void]
+      ...args: [
+        string,
+        readonly string[],
+        readonly string[],
+        string,
+        number,
+        number,
+        number,
+        number,
+        boolean,
+        string,
+        (code: number, signal: number) => void,
+      ]
     ): { fd: number; pid: number; pty: string };
     resize(...args: [number, number, number, number, number]): void;
   };
@@ -33,6 +45,7 @@ export function loadNodePty(): NativePty | undefined {
   if (process.platform === 'linux' && !hasGlibc()) return undefined;
   const require = createRequire(import.meta.url);
   try {
+    // oxlint-disable-next-line typescript/no-unsafe-assignment -- createRequire is untyped, and so is the native part
     const { native }: Package = require('@lydell/node-pty');
     const helper = helperPath(createRequire(require.resolve('@lydell/node-pty')));
     return {
@@ -50,7 +63,9 @@ export function loadNodePty(): NativePty | undefined {
 /** On macOS a packaged program does the last steps between fork and exec. */
 function helperPath(require: NodeJS.Require): string {
   const machine = `${process.platform}-${process.arch}`;
-  return process.platform === 'darwin' ? join(dirname(require.resolve(`@lydell/node-pty-${machine}`)), '..', 'prebuilds', machine, 'spawn-helper') : '';
+  return process.platform === 'darwin'
+    ? join(dirname(require.resolve(`@lydell/node-pty-${machine}`)), '..', 'prebuilds', machine, 'spawn-helper')
+    : '';
 }
 
 function hasGlibc(): boolean {

@@ -45,7 +45,10 @@ export class PortableBackend implements Backend {
     this.#watchdog.start();
     let leaderExited: (status: WaitStatus) => void = () => {};
     const exited = (status: WaitStatus) => leaderExited(status);
-    const parts = command.io.kind === 'pty' ? this.#forkTerminal(command, command.io, { events, exited }) : this.#spawnPipes(command, { events, exited });
+    const parts =
+      command.io.kind === 'pty'
+        ? this.#forkTerminal(command, command.io, { events, exited })
+        : this.#spawnPipes(command, { events, exited });
     const { pid, input, output } = parts;
     this.#watchdog.guard(pid);
     const tree = new MarkedTree(pid, () => false);
@@ -86,7 +89,8 @@ export class PortableBackend implements Backend {
       }),
     );
     child.on('error', () => {}); // a spawn that failed has no pid, and is reported here and now
-    if (child.pid === undefined || child.stdout === null || child.stderr === null) throw spawnFailureFrom(guessErrno(file), file, cwd);
+    if (child.pid === undefined || child.stdout === null || child.stderr === null)
+      throw spawnFailureFrom(guessErrno(file), file, cwd);
     child.on('exit', (code, signal) => exited(signal === null ? { kind: 'code', code: code ?? -1 } : { kind: 'signal', signal }));
     const output = new PipeOutput(events);
     child.stdout.on('data', output.add('stdout', child.stdout));
@@ -137,7 +141,11 @@ function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; arg
   try {
     return { file: findProgram('perl', cwd, env['PATH']), args: ['-e', renameScript, file, ...argv] };
   } catch (error) {
-    throw spawnFailed('badArgument', `the name "${name}" for "${file}" on a terminal needs perl in PATH on this machine; leave arg0 out`, error);
+    throw spawnFailed(
+      'badArgument',
+      `the name "${name}" for "${file}" on a terminal needs perl in PATH on this machine; leave arg0 out`,
+      error,
+    );
   }
 }
 

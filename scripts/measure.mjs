@@ -1,0 +1,62 @@
+// What the measuring scripts share: options, Markdown tables, quantiles, running many things at a time. Knows nothing of what is measured.
+
+/**
+ * @param {string} name of the option, for the complaint
+ * @param {string} text
+ */
+export function wholeNumber(name, text) {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new Error(`--${name} must be a whole number above 0, got "${text}"`);
+  return number;
+}
+
+/** The backends an option names: one of them, or all that this platform can have. */
+export function backendsOf(choice) {
+  if (choice === 'all') return process.platform === 'linux' ? ['linux', 'portable'] : ['portable'];
+  if (choice !== 'linux' && choice !== 'portable') throw new Error(`--backend must be linux, portable or all, got "${choice}"`);
+  return [choice];
+}
+
+/** The two kinds of io that a process can have. */
+export const ios = {
+  pipe: { kind: 'pipe', stdin: 'closed' },
+  pty: { kind: 'pty', rows: 24, cols: 80 },
+};
+
+/** All that the programs started here need. */
+export const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' };
+
+/** Takes a process's output as it comes, until nothing more can come. */
+export async function chunksOf(child) {
+  const chunks = [];
+  for await (const chunk of child.output) chunks.push(chunk);
+  return chunks;
+}
+
+/** Calls `task` with 0 to `count` - 1, never more than `width` of them at a time. */
+export async function inParallel({ count, width }, task) {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await task(next++);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}
+
+/** @param {number[]} values at least one */
+export function quantile(values, fraction) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
+}
+
+export function median(values) {
+  return quantile(values, 0.5);
+}
+
+/** The first two lines of a Markdown table. */
+export function tableHead(...names) {
+  return `${tableRow(...names)}\n${tableRow(...names.map(() => '---'))}`;
+}
+
+export function tableRow(...cells) {
+  return `| ${cells.join(' | ')} |`;
+}

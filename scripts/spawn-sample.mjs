@@ -1,0 +1,81 @@
+// One measurement for bench-spawn.mjs, in a program of its own: takes up the memory it was told to, then starts processes and
+// tells its parent how long each start took, in milliseconds. Starts through the client and by bare child_process take turns.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connectInProcess } from '../dist/index.js';
+import { chunksOf, env, ios } from './measure.mjs';
+
+/** What one chunk of output holds at most: the memory of a server is made of pieces like this. */
+const pieceBytes = 64 * 1024;
+
+/** What each ended process retains in the sample that is full of output. */
+const retainedBytes = 16 * 1024 * 1024;
+
+/** Starts before the measured ones: the first pays for what all share, the next for compilation. */
+const warmUps = 5;
+
+/** Nothing that was retained is forgotten before the measurement is over. */
+const limits = {
+  retainedBytes: 2 * retainedBytes,
+  maxClosedBytes: Infinity,
+  keepClosedMs: 600_000,
+};
+
+const { backend, memory, count } = JSON.parse(process.argv[2]);
+const client = connectInProcess({ backend, limits });
+try {
+  const held = memory.kind === 'retained' ? await retainOutput(memory.bytes) : ballastUpTo(memory.bytes);
+  const starts = {
+    pipe: () => startThroughClient(ios.pipe),
+    pty: () => startThroughClient(ios.pty),
+    bare: startBare,
+  };
+  const samples = { pipe: [], pty: [], bare: [] };
+  for (let turn = -warmUps; turn < count; turn += 1) {
+    for (const [name, start] of Object.entries(starts)) {
+      const tookMs = await start();
+      if (turn >= 0) samples[name].push(tookMs);
+    }
+  }
+  process.send({ rssBytes: process.memoryUsage.rss(), heldCount: held.length, samples });
+} finally {
+  await client.close();
+  process.disconnect();
+}
+
+async function startThroughClient(io) {
+  const startedAt = performance.now();
+  const child = await client.start({ argv: ['true'], env, io });
+  const tookMs = performance.now() - startedAt;
+  await chunksOf(child);
+  return tookMs;
+}
+
+/** child_process as it is: no log, no tree, no guard. It returns when the program runs, as `start` does. */
+async function startBare() {
+  const startedAt = performance.now();
+  const child = spawn('true', { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const tookMs = performance.now() - startedAt;
+  child.stdout.resume();
+  child.stderr.resume();
+  await once(child, 'close');
+  return tookMs;
+}
+
+/** Memory that is really there, so much that this program has `bytes` of it altogether. */
+function ballastUpTo(bytes) {
+  const missing = Math.max(0, bytes - process.memoryUsage.rss());
+  return Array.from({ length: Math.ceil(missing / pieceBytes) }, () => Buffer.alloc(pieceBytes, 0xa5));
+}
+
+/** Ended processes that keep `bytes` of output readable between them. The client holds the memory, not the handles returned. */
+async function retainOutput(bytes) {
+  const handles = [];
+  while (handles.length * retainedBytes < bytes) {
+    const child = await client.start({ argv: ['head', '-c', `${retainedBytes}`, '/dev/zero'], env, io: ios.pipe });
+    await chunksOf(child);
+    handles.push(child);
+  }
+  return handles;
+}

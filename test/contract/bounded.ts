@@ -1,0 +1,148 @@
+// Promise 3: bounded.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isExecError } from '#src/protocol/index.js';
+import { eventually, settled } from '../support/eventually.js';
+import { type Connector, bothKinds, env, openPipe, shell } from './connector.js';
+
+const kib = 1024;
+const mib = 1024 * kib;
+
+export function bounded(connector: Connector): void {
+  describe('bounded', () => {
+    for (const [kind, io] of bothKinds) {
+      test(`a process whose output nobody reads is held back on ${kind}`, async () => {
+        await using client = await connector.connect();
+        await using child = await client.start({ ...shell('yes'), io });
+        const held = await settled(async () => (await client.list())[0]?.outputBytes ?? 0);
+        // The window, and the reads that were under way when it filled.
+        assert.ok(held >= 256 * kib && held <= 256 * kib + 128 * kib, `${held} bytes`);
+        for await (const _ of child.output) break;
+        await eventually(async () => assert.equal((await client.list())[0]?.state, 'running'));
+      });
+    }
+
+    test('only the beginning and the end of a long output are kept, and what is missing is counted', async () => {
+      await using client = await connector.connect();
+      const lines = 400_000;
+      await using child = await client.start({ ...shell(`seq 1 ${lines}`), env });
+      let totalBytes = 0;
+      for await (const { bytes } of child.output) totalBytes += bytes.length;
+      const { streams } = await child.snapshot();
+      const { head, tail, truncated, droppedBytes } = streams.stdout ?? assert.fail('no stdout');
+      assert.equal(truncated, true);
+      assert.equal(head.length + tail.length + droppedBytes, totalBytes);
+      assert.ok(head.length >= 64 * kib && head.length + tail.length <= mib);
+      assert.ok(text(head).startsWith('1\n2\n3\n'));
+      assert.ok(text(tail).endsWith(`\n${lines}\n`));
+      const [status] = await client.list();
+      assert.equal(status?.outputBytes, totalBytes);
+    });
+
+    test('a short output is kept whole and not truncated', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('echo hello'));
+      for await (const _ of child.output);
+      const { streams } = await child.snapshot();
+      const { head, tail, truncated, droppedBytes } = streams.stdout ?? assert.fail('no stdout');
+      assert.deepEqual([text(head) + text(tail), truncated, droppedBytes], ['hello\n', false, 0]);
+    });
+
+    test('retention is bounded in entries as well as in bytes', async () => {
+      await using client = await connector.connect({ limits: { retainedEntries: 10, headBytes: 0 } });
+      const script = 'i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo $i; read -r _; done';
+      await using child = await client.start({ ...shell(script), io: openPipe });
+      let chunks = 0;
+      for await (const _ of child.output) {
+        chunks += 1;
+        await child.write('\n');
+      }
+      assert.equal(chunks, 30);
+      const { streams } = await child.snapshot();
+      assert.equal(text(streams.stdout?.tail ?? assert.fail('no stdout')).split('\n').length - 1 <= 10, true);
+      assert.ok((streams.stdout?.droppedBytes ?? 0) > 0);
+    });
+
+    test('a write past the cap is refused at once and says how much fits', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start({ ...shell('sleep 60'), io: openPipe });
+      const piece = new Uint8Array(mib);
+      const answers = Array.from({ length: 16 }, async () => child.write(piece));
+      const refused = await child.write(piece).catch((error: unknown) => error);
+      assert.ok(isExecError(refused, 'stdinFull'), String(refused));
+      assert.equal(refused.data.offeredBytes + refused.data.freeBytes, 16 * mib);
+      await child.terminate({ forceAfterMs: 0 });
+      await child.closed;
+      const statuses = await Promise.all(answers);
+      assert.deepEqual([statuses[0], statuses.at(-1)], ['accepted', 'stdinClosed']);
+    });
+
+    test('a line longer than the limit comes in pieces that say so', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell(`head -c 2500 /dev/zero | tr '\\0' x; echo; echo short`));
+      const seen: [number, string][] = [];
+      for await (const { text: line, ending } of child.lines({ maxLineBytes: 1_000 })) seen.push([line.length, ending]);
+      assert.deepEqual(seen, [
+        [1_000, 'cut'],
+        [1_000, 'cut'],
+        [500, 'newline'],
+        [5, 'newline'],
+      ]);
+    });
+
+    test('a session runs no more processes than its limit', async () => {
+      await using client = await connector.connect({ limits: { maxProcesses: 2 } });
+      await using first = await client.start(shell('sleep 60'));
+      await using _second = await client.start(shell('sleep 60'));
+      const refused = await client.start(shell('true')).catch((error: unknown) => error);
+      assert.ok(isExecError(refused, 'tooManyProcesses'), String(refused));
+      await first.terminate({ forceAfterMs: 0 });
+      await first.closed;
+      await using _third = await client.start(shell('true'));
+    });
+
+    test('an ended process stays readable for a while and is then unknown', async () => {
+      await using client = await connector.connect({ limits: { keepClosedMs: 300 } });
+      await using child = await client.start(shell('echo kept'));
+      await child.closed;
+      assert.equal(text((await child.snapshot()).streams.stdout?.head ?? new Uint8Array()), 'kept\n');
+      const error = await eventually(async () => {
+        const outcome = await child.snapshot().catch((thrown: unknown) => thrown);
+        assert.ok(isExecError(outcome, 'processNotFound'));
+        return outcome;
+      });
+      assert.deepEqual(error.data, { processId: child.id });
+      assert.deepEqual(await client.list(), []);
+    });
+
+    test('no more ended processes are kept than the limit, oldest forgotten first', async () => {
+      await using client = await connector.connect({ limits: { maxClosed: 3 } });
+      for (const id of ['a', 'b', 'c', 'd', 'e']) {
+        await using child = await client.start({ ...shell('true'), id });
+        await child.closed;
+      }
+      assert.deepEqual(
+        (await client.list()).map(({ processId }) => processId),
+        ['c', 'd', 'e'],
+      );
+    });
+
+    test('the output of ended processes together is bounded', async () => {
+      await using client = await connector.connect({ limits: { maxClosedBytes: 250_000 } });
+      for (const id of ['a', 'b', 'c']) {
+        await using child = await client.start({ ...shell('head -c 100000 /dev/zero'), id });
+        for await (const _ of child.output);
+        await child.closed;
+      }
+      assert.deepEqual(
+        (await client.list()).map(({ processId }) => processId),
+        ['b', 'c'],
+      );
+    });
+  });
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString();
+}

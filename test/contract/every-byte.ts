@@ -1,0 +1,152 @@
+// Promise 1: every byte, in order, once.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { ProcessHandle } from '#src/client/index.js';
+import { settled } from '../support/eventually.js';
+import { type Connector, bothKinds, closedPipe, env, shell, terminal } from './connector.js';
+
+/** Enough runs to see a loss of one in ten; `npm run completeness` does 500 of each. */
+const runsPerSize = 20;
+
+export function everyByte(connector: Connector): void {
+  describe('every byte, in order, once', () => {
+    let folder: string;
+    before(() => {
+      folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    });
+    after(() => rmSync(folder, { recursive: true }));
+
+    /** A file of bytes that differ from place to place and mean nothing to a terminal. */
+    function patternFile(length: number): { path: string; bytes: Buffer } {
+      const bytes = Buffer.alloc(length);
+      for (let at = 0; at < length; at += 1) bytes[at] = 0x21 + ((at * 7 + (at >> 8)) % 93);
+      const path = join(folder, `pattern-${length}`);
+      writeFileSync(path, bytes);
+      return { path, bytes };
+    }
+
+    for (const [kind, io] of bothKinds) {
+      for (const length of [1, 20 * 1024, 200_000, 5_000_000]) {
+        test(`${length} bytes of a program that exits at once arrive complete on ${kind}`, async () => {
+          await using client = await connector.connect();
+          const { path, bytes } = patternFile(length);
+          for (let run = 0; run < (length > 1_000_000 ? 5 : runsPerSize); run += 1) {
+            await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io });
+            const { output, seqs } = await readAll(child);
+            assert.equal(output.equals(bytes), true, `run ${run}: ${output.length} of ${bytes.length} bytes`);
+            assert.deepEqual(
+              seqs,
+              Array.from(seqs, (_, index) => index + 1),
+            );
+            const { kind: how, outputComplete } = await child.exit;
+            assert.deepEqual({ how, outputComplete }, { how: 'code', outputComplete: true });
+          }
+        });
+      }
+
+      test(`output that nobody read before the exit is all there afterwards on ${kind}`, async () => {
+        await using client = await connector.connect();
+        const { path, bytes } = patternFile(200_000);
+        await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io });
+        await child.exit;
+        const { output } = await readAll(child);
+        assert.equal(output.equals(bytes), true);
+      });
+
+      test(`a reader that pauses until the process is held back loses nothing on ${kind}`, async () => {
+        await using client = await connector.connect();
+        const { path, bytes } = patternFile(5_000_000);
+        await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io });
+        await settled(async () => (await client.list())[0]?.outputBytes);
+        const { output } = await readAll(child);
+        assert.equal(output.equals(bytes), true);
+      });
+    }
+
+    test('all 256 byte values pass unchanged through pipes', async () => {
+      await using client = await connector.connect();
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, value) => value));
+      const { stdout } = await client.run(['cat'], { cwd: '/', env, input: bytes });
+      assert.deepEqual(Buffer.from(stdout.bytes), bytes);
+    });
+
+    test('all 256 byte values pass unchanged through a raw terminal', async () => {
+      await using client = await connector.connect();
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, value) => value));
+      const path = join(folder, 'all-bytes');
+      writeFileSync(path, bytes);
+      await using child = await client.start({ ...shell(`stty raw; cat ${path}`), io: terminal });
+      assert.deepEqual((await readAll(child)).output, bytes);
+    });
+
+    test('stdout and stderr are kept apart', async () => {
+      await using client = await connector.connect();
+      const result = await client.run(['sh', '-c', 'echo out; echo err >&2'], { cwd: '/', env });
+      assert.deepEqual([result.stdout.text, result.stderr.text], ['out\n', 'err\n']);
+    });
+
+    if (connector.backend === 'linux') {
+      // child_process gives sockets, which the kernel does not open again.
+      test('the streams can be opened again by name', async () => {
+        await using client = await connector.connect();
+        const { stdout } = await client.run(['sh', '-c', 'echo again > /dev/stdout'], { cwd: '/', env });
+        assert.equal(stdout.text, 'again\n');
+      });
+    }
+
+    test('a character split over two chunks is whole in a line', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start({
+        ...shell(`printf 'a\\342\\202'; read -r _; printf '\\254b\\n'`),
+        io: { kind: 'pipe', stdin: 'open' },
+      });
+      const lines = child.lines();
+      const first = lines.next();
+      await settled(async () => (await client.list())[0]?.outputBytes);
+      await child.write('\n');
+      assert.deepEqual((await first).value, { stream: 'stdout', text: 'a€b', ending: 'newline' });
+    });
+
+    test('a process that closes its own terminal runs on and its exit code is seen', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start({
+        ...shell('echo before; exec </dev/null >/dev/null 2>&1; sleep 0.2; exit 5'),
+        io: terminal,
+      });
+      assert.equal((await readAll(child)).output.toString(), 'before\r\n');
+      const ending = await child.exit;
+      assert.equal(ending.kind === 'code' && ending.code, 5);
+    });
+
+    test('what a terminal was stopped from printing does not keep its end from being seen', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start({ ...shell('echo one; sleep 30; echo two'), io: terminal });
+      await child.collectUntil({ deadlineMs: 20_000, text: 'one' });
+      await child.write('\u0013'); // Ctrl-S
+      await child.signal('SIGKILL');
+      const ending = await child.closed;
+      assert.deepEqual([ending.kind, ending.outputComplete], ['signal', true]);
+    });
+
+    test('a chunk is at most 64 KiB', async () => {
+      await using client = await connector.connect();
+      const { path } = patternFile(5_000_000);
+      await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io: closedPipe });
+      for await (const { bytes } of child.output) assert.ok(bytes.length > 0 && bytes.length <= 65_536);
+    });
+  });
+}
+
+async function readAll(child: ProcessHandle): Promise<{ output: Buffer; seqs: number[] }> {
+  const parts: Uint8Array[] = [];
+  const seqs: number[] = [];
+  for await (const { seq, bytes } of child.output) {
+    parts.push(bytes);
+    seqs.push(seq);
+  }
+  return { output: Buffer.concat(parts), seqs };
+}

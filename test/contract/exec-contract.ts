@@ -1,0 +1,21 @@
+// The behaviour of Sluice, written once and run over every way to connect. One group per promise of the design.
+
+import { describe } from 'node:test';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { bounded } from './bounded.js';
+import type { Connector } from './connector.js';
+import { controlNeverWaits } from './control-never-waits.js';
+import { everyByte } from './every-byte.js';
+import { honestEndings } from './honest-endings.js';
+import { nothingLeftBehind } from './nothing-left-behind.js';
+
+export function execContract(connector: Connector): void {
+  describe(connector.name, () => {
+    guardAgainstLeaks();
+    everyByte(connector);
+    honestEndings(connector);
+    bounded(connector);
+    controlNeverWaits(connector);
+    nothingLeftBehind(connector);
+  });
+}

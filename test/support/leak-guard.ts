@@ -1,0 +1,58 @@
+// Fails a suite that leaves something behind: a child process, an open descriptor, a handle that keeps the program alive.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { after, before } from 'node:test';
+import { readProcTable } from '#src/process/proc-table.js';
+import { eventually } from './eventually.js';
+
+/** Call once at the top of a suite. Looks for as long as things are still going away, and then names what stays. */
+export function guardAgainstLeaks(): void {
+  let baseline: Belongings;
+  before(async () => {
+    baseline = await belongings();
+  });
+  after(async () => {
+    await eventually(async () => {
+      const now = await belongings();
+      assert.deepEqual(now.children, baseline.children, 'child processes left behind');
+      assert.deepEqual(moreThan(now.descriptors, baseline.descriptors), [], 'descriptors left open');
+      assert.deepEqual(moreThan(now.resources, baseline.resources), [], 'timers or handles left behind');
+    });
+  });
+}
+
+interface Belongings {
+  readonly children: readonly number[];
+  readonly descriptors: readonly string[];
+  readonly resources: readonly string[];
+}
+
+async function belongings(): Promise<Belongings> {
+  const table = await readProcTable();
+  return {
+    children: table.entries.filter(({ ppid }) => ppid === process.pid).map(({ pid }) => pid),
+    descriptors: openDescriptors(),
+    resources: process.getActiveResourcesInfo(),
+  };
+}
+
+/** What each descriptor points at, without the numbers that differ from one pipe to the next. */
+function openDescriptors(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`).replace(/\d+/g, 'N')];
+    } catch {
+      return []; // the descriptor that lists the descriptors
+    }
+  });
+}
+
+function moreThan(now: readonly string[], before: readonly string[]): string[] {
+  const rest = [...before];
+  return now.filter((item) => {
+    const at = rest.indexOf(item);
+    if (at >= 0) rest.splice(at, 1);
+    return at < 0;
+  });
+}
