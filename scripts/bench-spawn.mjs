@@ -23,7 +23,7 @@ const ways = { pipe: 'start, pipe', pty: 'start, pty', bare: 'child_process' };
 const { values: options } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
 });
-const { rounds, count } = options.quick ? { rounds: 1, count: 20 } : { rounds: 5, count: 50 };
+const { rounds, count } = options.quick ? { rounds: 1, count: 10 } : { rounds: 5, count: 50 };
 
 const startedAt = performance.now();
 const results = summarize(await sampleAll());

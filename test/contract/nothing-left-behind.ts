@@ -64,10 +64,10 @@ export function nothingLeftBehind(connector: Connector): void {
       await using child = await client.start(shell(script));
       await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
       await child.terminate({ forceAfterMs: 20_000 });
-      let seen = '';
-      for await (const { bytes } of child.output) seen += Buffer.from(bytes).toString();
+      const asked: string[] = [];
+      for await (const { text } of child.lines({ stream: 'stdout' })) asked.push(text);
       const ending = await child.exit;
-      assert.deepEqual([seen, ending.kind === 'code' && ending.code, ending.reason], ['asked 1\n', 3, 'terminated']);
+      assert.deepEqual([asked, ending.kind === 'code' && ending.code, ending.reason], [['asked 1'], 3, 'terminated']);
     });
 
     test('a stopped process ends when asked', async () => {

@@ -2,6 +2,7 @@
 
 import type { Clock, Timer } from '../../base/clock.js';
 import type { WaitStatus } from '../child.js';
+import { readProcTable } from '../proc-table.js';
 import { signalName } from '../signals.js';
 import type { Libc } from './libc.js';
 
@@ -26,11 +27,13 @@ export class Reaper {
   readonly #collect = () => this.#collectExited();
   /** Also what keeps the program alive while a child runs: a signal listener does not. */
   #sweep: Timer | undefined;
+  #adoption: Timer | undefined;
 
   constructor(libc: Libc, clock: Clock) {
     this.#libc = libc;
     this.#clock = clock;
     process.on('SIGCHLD', this.#collect);
+    if (process.pid === 1) this.#adoptOrphans(new Set());
   }
 
   /** `ended` is called once, never before this returns. */
@@ -42,6 +45,8 @@ export class Reaper {
   close(): void {
     process.off('SIGCHLD', this.#collect);
     this.#sweep?.cancel();
+    this.#adoption?.cancel();
+    this.#adoption = undefined;
   }
 
   #armSweep(): void {
@@ -69,6 +74,20 @@ export class Reaper {
     if (this.#live.size > 0 || this.#sweep === undefined) return;
     this.#sweep.cancel();
     this.#sweep = undefined;
+  }
+
+  /**
+   * Where this program is init, as in a container, orphans are its to collect. One that is still there a sweep later
+   * has no other owner: Node collects its own children within a turn of the event loop.
+   */
+  #adoptOrphans(seen: ReadonlySet<number>): void {
+    this.#adoption = this.#clock.afterIdle(sweepMs, () => {
+      void readProcTable().then(({ entries }) => {
+        const orphans = entries.filter(({ pid, ppid, isZombie }) => isZombie && ppid === 1 && !this.#live.has(pid));
+        for (const { pid } of orphans) if (seen.has(pid)) this.#libc.wait4(pid, this.#status, WNOHANG, this.#usage);
+        if (this.#adoption !== undefined) this.#adoptOrphans(new Set(orphans.map(({ pid }) => pid)));
+      });
+    });
   }
 
   #reap(pid: number): void {

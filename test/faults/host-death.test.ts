@@ -1,0 +1,64 @@
+// Promise 5, seen from outside: whatever ends the program that hosts the processes, none of them survives it.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { readProcTable } from '#src/process/proc-table.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+
+const hostPath = fileURLToPath(new URL('../fixtures/host.js', import.meta.url));
+
+for (const backend of ['linux', 'portable'] as const) {
+  describe(`when the hosting program dies, ${backend} backend`, () => {
+    guardAgainstLeaks();
+
+    for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      test(`by ${signal}, nothing it started survives`, async () => {
+        const { host, pids } = await startHost(backend, 'wait');
+        assert.deepEqual(await living(pids), pids.toSorted((a, b) => a - b));
+        host.kill(signal);
+        await eventually(async () => assert.deepEqual(await living(pids), []));
+      });
+    }
+
+    for (const ending of ['throw', 'exit'] as const) {
+      test(`by ${ending === 'throw' ? 'an uncaught exception' : 'process.exit'}, nothing it started survives`, async () => {
+        const { pids } = await startHost(backend, ending);
+        await eventually(async () => assert.deepEqual(await living(pids), []));
+      });
+    }
+
+    test('a watchdog that was killed is replaced and does its work', async () => {
+      const { host, pids } = await startHost(backend, 'wait');
+      const [watchdog] = await watchdogsOf(host);
+      process.kill(watchdog ?? assert.fail('no watchdog'), 'SIGKILL');
+      await eventually(async () => {
+        const [replacement] = await watchdogsOf(host);
+        assert.ok(replacement !== undefined && replacement !== watchdog);
+      });
+      host.kill('SIGKILL');
+      await eventually(async () => assert.deepEqual(await living(pids), []));
+    });
+  });
+}
+
+async function startHost(backend: string, ending: string): Promise<{ host: ChildProcess; pids: number[] }> {
+  const host = spawn(process.execPath, [hostPath, backend, ending], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [line] = (await once(createInterface(host.stdout), 'line')) as [string];
+  return { host, pids: JSON.parse(line) as number[] };
+}
+
+/** Direct children of the host that lead no started process: the leaders announced their own pids. */
+async function watchdogsOf(host: ChildProcess): Promise<number[]> {
+  const { entries } = await readProcTable();
+  return entries
+    .filter(({ ppid, isZombie }) => ppid === host.pid && !isZombie)
+    .filter(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sluice-watchdog'))
+    .map(({ pid }) => pid);
+}
