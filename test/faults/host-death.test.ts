@@ -21,7 +21,10 @@ for (const backend of ['linux', 'portable'] as const) {
     for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       test(`by ${signal}, nothing it started survives`, async () => {
         const { host, pids } = await startHost(backend, 'wait');
-        assert.deepEqual(await living(pids), pids.toSorted((a, b) => a - b));
+        assert.deepEqual(
+          await living(pids),
+          pids.toSorted((a, b) => a - b),
+        );
         host.kill(signal);
         await eventually(async () => assert.deepEqual(await living(pids), []));
       });

@@ -1,0 +1,65 @@
+// What the README shows is compiled and run here, and prints what the README says.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { connectInProcess } from '#src/index.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+/** Inside the package, so that the snippets can import it by name; in a folder git ignores. */
+const folder = join(root, 'dist-test', 'readme');
+
+function blocks(language: string): string[] {
+  return Array.from(readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), ([, block]) => block ?? '');
+}
+
+describe('the README', () => {
+  guardAgainstLeaks();
+  const snippets = blocks('ts');
+
+  before(() => {
+    mkdirSync(folder, { recursive: true });
+    for (const [index, snippet] of snippets.entries()) writeFileSync(join(folder, `snippet-${index}.ts`), snippet);
+    const options = { composite: false, declaration: false, sourceMap: false, outDir: '.', rootDir: '.' };
+    const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['*.ts'], exclude: [] };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  test('has TypeScript snippets that compile', () => {
+    assert.ok(snippets.length >= 3);
+    const compiled = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-p', folder], { encoding: 'utf8' });
+    assert.equal(compiled.stdout, '');
+    assert.equal(compiled.status, 0);
+  });
+
+  for (const [index, expected] of blocks('text').entries()) {
+    test(`shows in snippet ${index + 1} what it prints`, () => {
+      const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: root });
+      assert.deepEqual({ stdout: ran.stdout, stderr: ran.stderr }, { stdout: expected, stderr: '' });
+    });
+  }
+
+  const [runCommand = '', testCommand = ''] = blocks('sh').map((block) => block.trim());
+
+  test('runs a command in a real terminal with its first command line', async () => {
+    const [install, command = ''] = runCommand.split(' && ');
+    assert.equal(install, 'npm ci');
+    await using client = connectInProcess();
+    const io = { kind: 'pty', rows: 33, cols: 101 } as const;
+    const { stdout } = await client.run(['sh', '-c', command], { cwd: root, io, envPolicy: { inherit: 'all' } });
+    assert.match(stdout.text, /\/dev\/\S+\r+\n33 101\r+\n/);
+  });
+
+  test('tests everything with its second command line, which is what continuous integration runs', () => {
+    assert.equal(testCommand, 'npm ci && npm test');
+    const ci = readFileSync(join(root, '.ci', 'run'), 'utf8');
+    assert.match(ci, /^npm ci$/m);
+    assert.match(ci, /^npm test$/m);
+  });
+});
