@@ -1,7 +1,7 @@
 // What a spawned thing can do, whatever spawned it. Backends implement this; nothing above it knows descriptors or pids of helpers.
 
 import type { Io, ResourceUse, Size, Stream } from '../protocol/index.js';
-import type { ProcTable } from './proc-table.js';
+import type { ProcTable, ProcTableReader } from './proc-table.js';
 
 /** A fully resolved command; no policy left in it. */
 export interface ResolvedCommand {
@@ -85,6 +85,7 @@ export interface Child {
 /** A way to spawn children. Owns what all of them share, among it the guard that ends them when this program dies. */
 export interface Backend {
   readonly name: 'linux' | 'portable';
+  readonly procs: ProcTableReader;
   /** Throws `ExecError` spawnFailed when the command cannot run. */
   spawn(command: ResolvedCommand, events: ChildEvents): Child;
   /** Call when every child has ended. */

@@ -84,7 +84,7 @@ export class OutputLog {
     const count = this.#streams.get(stream) ?? { totalBytes: 0, retainedBytes: 0 };
     this.#streams.set(stream, count);
     const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes };
-    (count.totalBytes < this.#retention.headBytes ? this.#kept : this.#tail).push(entry);
+    (this.#isHead(count) ? this.#kept : this.#tail).push(entry);
     count.totalBytes += bytes.length;
     count.retainedBytes += bytes.length;
     this.#totalBytes += bytes.length;
@@ -170,6 +170,12 @@ export class OutputLog {
   /** Called whenever a reader has taken something or gone away. */
   onRead(listener: () => void): void {
     this.#onRead = listener;
+  }
+
+  /** The beginning of a stream, as long as it leaves most of the room to the end. Once false it stays false. */
+  #isHead({ totalBytes }: StreamCount): boolean {
+    const { headBytes, retainedBytes, retainedEntries } = this.#retention;
+    return totalBytes < Math.min(headBytes, retainedBytes / 4) && this.#kept.length < retainedEntries / 4;
   }
 
   #advance(): void {

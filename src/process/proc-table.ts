@@ -42,6 +42,19 @@ export async function readProcTable(): Promise<ProcTable> {
   return new ProcTable(existsSync('/proc/self/stat') ? readLinuxEntries() : await readPsEntries());
 }
 
+/** Reads the table once per turn of the event loop, however many trees are being ended in it. */
+export class ProcTableReader {
+  #current: Promise<ProcTable> | undefined;
+
+  read(): Promise<ProcTable> {
+    if (this.#current === undefined) {
+      this.#current = readProcTable();
+      setImmediate(() => (this.#current = undefined));
+    }
+    return this.#current;
+  }
+}
+
 /** Synchronous and complete: one pass over /proc, about 15 µs a process. */
 function readLinuxEntries(): ProcEntry[] {
   const entries: ProcEntry[] = [];

@@ -4,7 +4,6 @@ import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
 import { ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
-import { readProcTable } from './proc-table.js';
 import { Termination } from './termination.js';
 
 export interface TableLimits extends ProcessLimits {
@@ -97,7 +96,7 @@ export class ProcessTable {
 
   async #dropEmptyTrees(): Promise<void> {
     const looked = this.#loose;
-    const table = await readProcTable().catch(() => undefined);
+    const table = await this.#context.backend.procs.read().catch(() => undefined);
     if (table === undefined) return; // not known to be empty is not empty
     const empty = new Set(looked.filter(({ tree }) => tree.membersIn(table).length === 0));
     this.#loose = this.#loose.filter((loose) => !empty.has(loose));

@@ -2,7 +2,7 @@
 // or when its parent belongs to it; how marks are made is the backend's business.
 
 import type { ProcessTree, TreeMember } from './child.js';
-import { type ProcEntry, type ProcTable, readProcTable } from './proc-table.js';
+import type { ProcEntry, ProcTable, ProcTableReader } from './proc-table.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** Tells whether an entry is marked as belonging to the leader's tree, whatever its parent is now. */
@@ -10,13 +10,15 @@ export type Mark = (entry: ProcEntry, table: ProcTable) => boolean;
 
 export class MarkedTree implements ProcessTree {
   readonly #pid: number;
+  readonly #procs: ProcTableReader;
   readonly #isMarked: Mark;
   /** Members seen before, by pid and birth: they stay members when their parents die first. */
   readonly #known = new Map<number, string>();
   #isLeaderReaped = false;
 
-  constructor(pid: number, isMarked: Mark) {
+  constructor(pid: number, procs: ProcTableReader, isMarked: Mark) {
     this.#pid = pid;
+    this.#procs = procs;
     this.#isMarked = isMarked;
   }
 
@@ -28,7 +30,7 @@ export class MarkedTree implements ProcessTree {
   }
 
   async members(): Promise<TreeMember[]> {
-    return this.membersIn(await readProcTable());
+    return this.membersIn(await this.#procs.read());
   }
 
   membersIn(table: ProcTable): TreeMember[] {

@@ -116,8 +116,8 @@ export class PtyOutput implements ChildOutput {
   #unblock(): void {
     try {
       writeSync(this.#master, startCharacter);
-    } catch (error) {
-      if (errnoOf(error) !== 'EAGAIN') throw error;
+    } catch {
+      // Only a try: when it fails, patience runs out.
     }
   }
 
@@ -160,9 +160,8 @@ export class PtyOutput implements ChildOutput {
       let length = 0;
       try {
         length = readSync(this.#master, buffer);
-      } catch (error) {
-        if (errnoOf(error) === 'EIO' || errnoOf(error) === 'EAGAIN') break;
-        throw error;
+      } catch {
+        break; // EIO: nobody holds the other side any more
       }
       if (length === 0) break;
       this.#received(buffer.subarray(0, length));

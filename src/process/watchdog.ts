@@ -1,8 +1,10 @@
 // A shell of 2 MB that outlives this program by a moment. It waits for the end of a pipe that only this program holds,
 // and when that comes, by SIGKILL or however, ends what is left. It needs no privilege and no code of ours to be alive.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import type { Clock, Timer } from '../base/clock.js';
 import { signalPid } from './process-tree.js';
 
 /** How the watchdog finds what to end. */
@@ -53,41 +55,51 @@ ps -A -o pid=,ppid=,pgid= | awk -v groups="$groups" '
   }' | while read -r pid; do kill -s KILL "$pid" 2>/dev/null; done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done`;
 
+/** Pause before a watchdog that ended is replaced, so that one which cannot run does not keep a processor busy. */
+const restartMs = 50;
+
 export class Watchdog {
   readonly #quarry: Quarry;
-  #shell: ChildProcess | undefined;
+  readonly #clock: Clock;
+  #shell: ChildProcessByStdio<Writable, null, null> | undefined;
+  #restart: Timer | undefined;
   #isClosed = false;
   readonly #groups = new Set<number>();
   readonly #leaderless = new Set<number>();
 
-  constructor(quarry: Quarry) {
+  constructor(quarry: Quarry, clock: Clock) {
     this.#quarry = quarry;
+    this.#clock = clock;
   }
 
-  /** Call before the first child is spawned; cheap afterwards. */
+  /** Call before a child is spawned; does nothing when it is there already. */
   start(): void {
-    if (this.#shell !== undefined || this.#isClosed) return;
+    if (this.#shell !== undefined || this.#restart !== undefined || this.#isClosed) return;
     const [script, argument] = this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, ''];
-    const shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
-      stdio: ['pipe', 'ignore', 'ignore'],
-      detached: true, // a session of its own: no terminal's signals
-      cwd: '/',
-      env: { PATH: '/usr/bin:/bin' },
-    });
-    this.#shell = shell;
+    try {
+      this.#shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
+        stdio: ['pipe', 'ignore', 'ignore'],
+        detached: true, // a session of its own: no terminal's signals
+        cwd: '/',
+        env: { PATH: '/usr/bin:/bin' },
+      });
+    } catch {
+      return this.#startAgain(); // out of processes or descriptors, which the child to be spawned will tell
+    }
+    const shell = this.#shell;
     shell.unref();
+    if (shell.stdin instanceof Socket) shell.stdin.unref();
     shell.stdin.on('error', () => {}); // told by 'exit'
     // Whoever ended it did not ask us: children must not go unguarded.
-    shell.on('exit', () => this.#restart(shell));
-    shell.on('error', () => this.#restart(shell));
-    if (shell.stdin instanceof Socket) shell.stdin.unref();
+    shell.on('exit', () => this.#startAgain());
+    shell.on('error', () => this.#startAgain());
     for (const group of this.#groups) shell.stdin.write(`+ ${group}\n`);
   }
 
   /** Only for a quarry of groups: one more to end. */
   guard(group: number): void {
     this.#groups.add(group);
-    this.#shell?.stdin?.write(`+ ${group}\n`);
+    this.#shell?.stdin.write(`+ ${group}\n`);
   }
 
   /** The group's leader was reaped. The group is let go once it is empty, since then its number may be used again. */
@@ -98,24 +110,28 @@ export class Watchdog {
       if (signalPid(-each, 0)) continue;
       this.#leaderless.delete(each);
       this.#groups.delete(each);
-      this.#shell?.stdin?.write(`- ${each}\n`);
+      this.#shell?.stdin.write(`- ${each}\n`);
     }
   }
 
   /** Lets it make its last round, in which it finds nothing unless something went wrong, and waits for its end. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#restart?.cancel();
     const shell = this.#shell;
     if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;
     const ended = new Promise((resolve) => shell.once('exit', resolve));
     shell.ref();
-    shell.stdin?.end();
+    shell.stdin.end();
     await ended;
   }
 
-  #restart(shell: ChildProcess): void {
-    if (this.#shell !== shell || this.#isClosed) return;
+  #startAgain(): void {
     this.#shell = undefined;
-    this.start();
+    if (this.#isClosed || this.#restart !== undefined) return;
+    this.#restart = this.#clock.afterIdle(restartMs, () => {
+      this.#restart = undefined;
+      this.start();
+    });
   }
 }

@@ -1,6 +1,7 @@
 // The few libc functions that Node does not offer, through koffi: the only file that knows the FFI.
 
 import { createRequire } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
 import type Koffi from 'koffi';
 
 export interface Libc {
@@ -40,9 +41,9 @@ export interface SpawnCall {
 /** Machines whose kernel interface has the generic numbers used in this folder. */
 const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong64']);
 
-/** libc, or undefined where koffi or one of the functions is missing. */
+/** libc, or undefined where koffi or one of the functions is missing, and in worker threads, which see no SIGCHLD. */
 export function loadLibc(): Libc | undefined {
-  if (process.platform !== 'linux' || !knownMachines.has(process.arch)) return undefined;
+  if (process.platform !== 'linux' || !knownMachines.has(process.arch) || !isMainThread) return undefined;
   try {
     // oxlint-disable-next-line typescript/no-unsafe-assignment -- createRequire is untyped; these are the package's own types
     const koffi: typeof Koffi = createRequire(import.meta.url)('koffi');

@@ -7,10 +7,11 @@ import type { Size } from '../../protocol/index.js';
 import type { Backend, Child, ChildEvents, ChildInput, ChildOutput, ResolvedCommand } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
+import { ProcTableReader } from '../proc-table.js';
 import { MarkedTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
 import { errnoOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
-import { Watchdog } from '../watchdog.js';
+import { type Quarry, Watchdog } from '../watchdog.js';
 import type { Libc } from './libc.js';
 import { Lineage } from './lineage.js';
 import { Reaper } from './reaper.js';
@@ -38,6 +39,7 @@ interface Wiring {
 
 export class LinuxBackend implements Backend {
   readonly name = 'linux';
+  readonly procs = new ProcTableReader();
   readonly #libc: Libc;
   readonly #clock: Clock;
   readonly #spawner: Spawner;
@@ -52,9 +54,8 @@ export class LinuxBackend implements Backend {
     this.#spawner = new Spawner(libc);
     this.#reaper = new Reaper(libc, clock);
     this.#lineage = Lineage.create(libc);
-    this.#watchdog = new Watchdog(
-      this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix },
-    );
+    const quarry: Quarry = this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix };
+    this.#watchdog = new Watchdog(quarry, clock);
   }
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
@@ -72,7 +73,7 @@ export class LinuxBackend implements Backend {
       throw spawnFailureFrom(pid, command.file, command.cwd);
     }
     if (this.#lineage === undefined) this.#watchdog.guard(pid);
-    const tree = new MarkedTree(pid, spawned.isMarked);
+    const tree = new MarkedTree(pid, this.procs, spawned.isMarked);
     const { input, output, resize } = wiring.connect(events);
     this.#reaper.watch(pid, (status) => {
       tree.leaderReaped();

@@ -32,6 +32,8 @@ export class Reaper {
   constructor(libc: Libc, clock: Clock) {
     this.#libc = libc;
     this.#clock = clock;
+    // One listener per server in this program is meant, so Node's warning of a leak must count them in.
+    process.setMaxListeners(process.getMaxListeners() + 1);
     process.on('SIGCHLD', this.#collect);
     if (process.pid === 1) this.#adoptOrphans(new Set());
   }
@@ -44,6 +46,7 @@ export class Reaper {
 
   close(): void {
     process.off('SIGCHLD', this.#collect);
+    process.setMaxListeners(process.getMaxListeners() - 1);
     this.#sweep?.cancel();
     this.#adoption?.cancel();
     this.#adoption = undefined;

@@ -9,6 +9,7 @@ import type { Size } from '../../protocol/index.js';
 import type { Backend, Child, ChildEvents, ChildInput, ChildOutput, ResolvedCommand, WaitStatus } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
+import { ProcTableReader } from '../proc-table.js';
 import { MarkedTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
 import { signalName } from '../signals.js';
@@ -31,14 +32,16 @@ interface Parts {
 
 export class PortableBackend implements Backend {
   readonly name = 'portable';
+  readonly procs = new ProcTableReader();
   readonly #clock: Clock;
-  readonly #watchdog = new Watchdog({ kind: 'groups' });
+  readonly #watchdog: Watchdog;
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
   #nodePty: NativePty | undefined;
 
   constructor(clock: Clock) {
     if (process.platform === 'win32') throw new Error('Sluice runs processes on Linux and macOS; on Windows run it inside WSL');
     this.#clock = clock;
+    this.#watchdog = new Watchdog({ kind: 'groups' }, clock);
   }
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
@@ -51,7 +54,7 @@ export class PortableBackend implements Backend {
         : this.#spawnPipes(command, { events, exited });
     const { pid, input, output } = parts;
     this.#watchdog.guard(pid);
-    const tree = new MarkedTree(pid, () => false);
+    const tree = new MarkedTree(pid, this.procs, () => false);
     leaderExited = (status) => {
       tree.leaderReaped();
       this.#watchdog.leaderReaped(pid);
