@@ -15,7 +15,7 @@ const memories = [
   { name: '60 MB', kind: 'ballast', bytes: 60 * megabyte },
   { name: '310 MB', kind: 'ballast', bytes: 310 * megabyte },
   { name: '1 GB', kind: 'ballast', bytes: 1000 * megabyte },
-  { name: '1 GB of retained output', kind: 'retained', bytes: 1000 * megabyte },
+  { name: '1 GB of retained output', kind: 'retained', bytes: 2 ** 30 },
 ];
 
 const ways = { pipe: 'start, pipe', pty: 'start, pty', bare: 'child_process' };

@@ -17,16 +17,18 @@ const families = {
 
 /** Values for the examples in the error table. `problem` is a sentence, so each error has its own. */
 const exampleValues = {
+  method: 'fs/readFile',
+  family: 'exec',
   demand: 'sandbox',
   freeBytes: 1024,
-  kind: 'prepared',
+  form: 'prepared',
   limit: 256,
   offeredBytes: 65_536,
   processId: 'p1',
   sessionId: '5f0c2a',
 };
 const exampleProblems = {
-  internalError: 'the reply could not be encoded',
+  internalError: 'internal error',
   invalidParams: 'size.rows: expected a value of at least 1, got 0',
   spawnFailed: 'program "nonesuch" was not found',
 };
@@ -102,8 +104,8 @@ function errorParts() {
   return [
     '## Errors',
     [
-      'The number is the `code` on the wire; the name is the `kind` of the `ExecError` that the client library throws. Test these, never',
-      'the text. A method that does not exist is answered with -32601.',
+      'The number is the `code` on the wire. The name is `data.kind` there, with the values of the text beside it, and the `kind` of the',
+      '`ExecError` that the client library throws. Test these, never the text.',
     ].join('\n'),
     table(['Name', 'Number', 'Example'], rows),
   ];

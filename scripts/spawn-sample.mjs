@@ -12,8 +12,8 @@ const pieceBytes = 64 * 1024;
 /** What each ended process retains in the sample that is full of output. */
 const retainedBytes = 16 * 1024 * 1024;
 
-/** Starts before the measured ones: the first pays for what all share, the next for compilation. */
-const warmUps = 5;
+/** Starts of each kind before the measured ones: the first pays for what all share, the others for compilation. */
+const warmUps = 25;
 
 /** Nothing that was retained is forgotten before the measurement is over. */
 const limits = {
@@ -25,25 +25,21 @@ const limits = {
 const { backend, memory, count } = JSON.parse(process.argv[2]);
 const client = connectInProcess({ backend, limits });
 try {
+  const ways = { pipe: () => startThroughClient(ios.pipe), pty: () => startThroughClient(ios.pty), bare: startBare };
+  for (const start of Object.values(ways)) await timesOf(start, warmUps);
   const held = memory.kind === 'retained' ? await retainOutput(memory.bytes) : ballastUpTo(memory.bytes);
-  // One way after the other: a fork leaves every page of this program write-protected, and the next start would pay for that.
-  const samples = {
-    pipe: await timesOf(() => startThroughClient(ios.pipe)),
-    pty: await timesOf(() => startThroughClient(ios.pty)),
-    bare: await timesOf(startBare),
-  };
+  const samples = {};
+  // One way after the other: what follows a fork of a large program is slower for it, whatever it is.
+  for (const [way, start] of Object.entries(ways)) samples[way] = await timesOf(start, count);
   process.send({ rssBytes: process.memoryUsage.rss(), heldCount: held.length, samples });
 } finally {
   await client.close();
   process.disconnect();
 }
 
-async function timesOf(start) {
+async function timesOf(start, number) {
   const times = [];
-  for (let turn = -warmUps; turn < count; turn += 1) {
-    const tookMs = await start();
-    if (turn >= 0) times.push(tookMs);
-  }
+  while (times.length < number) times.push(await start());
   return times;
 }
 

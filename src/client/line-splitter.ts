@@ -10,13 +10,22 @@ export interface SplitLine {
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
+/** Bytes of the longest character: a shorter line could not even take that. */
+const characterBytes = 4;
+
 export class LineSplitter {
   readonly #maxLineBytes: number;
-  readonly #decoder = new TextDecoder();
+  /** A byte order mark is a character like any other: every line is decoded on its own, and each would lose one. */
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #parts: Uint8Array[] = [];
   #partsBytes = 0;
 
   constructor(maxLineBytes: number) {
+    if (!(maxLineBytes >= characterBytes)) {
+      throw new RangeError(
+        `maxLineBytes must be at least ${characterBytes}, the length of the longest character, got ${maxLineBytes}`,
+      );
+    }
     this.#maxLineBytes = maxLineBytes;
   }
 
@@ -32,7 +41,7 @@ export class LineSplitter {
         yield this.#cut(rest.subarray(0, room));
         rest = rest.subarray(room);
       } else {
-        this.#keep(rest.slice());
+        this.#keep(new Uint8Array(rest)); // a copy, which the slice of a Buffer is not
         return;
       }
     }
@@ -52,11 +61,10 @@ export class LineSplitter {
   #cut(last: Uint8Array): SplitLine {
     this.#keep(last);
     const line = joined(this.#parts, this.#partsBytes);
-    const whole = line.length - unfinishedLength(line);
-    const end = whole > 0 ? whole : line.length;
+    const end = line.length - unfinishedLength(line);
     this.#parts = [];
     this.#partsBytes = 0;
-    if (end < line.length) this.#keep(line.slice(end));
+    if (end < line.length) this.#keep(new Uint8Array(line.subarray(end)));
     return { text: this.#decoder.decode(line.subarray(0, end)), ending: 'cut' };
   }
 

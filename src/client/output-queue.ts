@@ -1,7 +1,7 @@
 // The reading end of a handle: one cursor, shared by everything that reads the handle's output, so that each byte is seen once.
 
 import type { Clock } from '../base/clock.js';
-import type { ProcessEvent, Seq, Stream } from '../protocol/index.js';
+import type { Ending, ProcessEvent, Seq, Stream } from '../protocol/index.js';
 import type { EventSource } from './exec-link.js';
 
 /** Output as it arrived. */
@@ -17,6 +17,8 @@ export class OutputQueue {
   readonly #source: EventSource;
   /** Asked for and not taken yet: a reader that stopped waiting leaves it to the next one. */
   #pending: Promise<ProcessEvent | undefined> | undefined;
+  /** Ends when the reader before has got its event. */
+  #turn: Promise<unknown> = Promise.resolve();
   #isOver = false;
 
   constructor(source: EventSource) {
@@ -32,8 +34,14 @@ export class OutputQueue {
     }
   }
 
-  /** The next thing that happens: a chunk, the exit, or the end of everything. */
-  async take(): Promise<OutputChunk | 'exited' | 'closed'> {
+  /** The next thing that happens: a chunk, the exit, or the end of everything. Whoever asks at the same time waits for its turn. */
+  take(): Promise<OutputChunk | 'exited' | 'closed'> {
+    const taken = this.#turn.then(() => this.#takeNext());
+    this.#turn = taken.catch(() => {}); // told to whoever took
+    return taken;
+  }
+
+  async #takeNext(): Promise<OutputChunk | 'exited' | 'closed'> {
     if (this.#isOver) return 'closed';
     this.#pending ??= this.#source.next();
     const event = await this.#pending;
@@ -62,6 +70,11 @@ export class OutputQueue {
       };
       pending.then(settle, settle);
     });
+  }
+
+  /** How the process ended, as far as anybody here has heard. */
+  get ending(): Ending | undefined {
+    return this.#source.ending;
   }
 
   close(): void {

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import { type Ending, type ProcessId, type Size, type Snapshot, type Stream, execError, isExecError } from '../protocol/index.js';
+import { ConnectionClosedError } from '../rpc/rpc-error.js';
 import { type CollectOptions, type Collected, collectUntil } from './collect-until.js';
 import type { ExecLink } from './exec-link.js';
 import { LineSplitter, type SplitLine } from './line-splitter.js';
@@ -32,6 +33,7 @@ export class ProcessHandle implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
   readonly #queue: OutputQueue;
+  readonly #startedAt: number;
   #exit: Promise<Ending> | undefined;
   #closed: Promise<Ending> | undefined;
 
@@ -41,6 +43,7 @@ export class ProcessHandle implements AsyncDisposable {
     this.pid = started.pid;
     this.#link = link;
     this.#clock = clock;
+    this.#startedAt = clock.now();
     this.#queue = new OutputQueue(link.follow(started.id, 0));
   }
 
@@ -127,7 +130,8 @@ export class ProcessHandle implements AsyncDisposable {
       await this.terminate();
       await this.closed;
     } catch (error) {
-      if (!isExecError(error, 'processNotFound')) throw error; // ended and forgotten: nothing to do
+      // Ended and forgotten, or ended with its server: nothing to do.
+      if (!isExecError(error, 'processNotFound') && !(error instanceof ConnectionClosedError)) throw error;
     }
   }
 
@@ -136,8 +140,21 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   async #wait(until: 'exited' | 'closed'): Promise<Ending> {
-    const { ending } = await this.#link.service['process/wait']({ processId: this.id, until });
-    if (ending === undefined) throw new Error(`process ${this.id} ended without an ending`);
-    return ending;
+    try {
+      const { ending } = await this.#link.service['process/wait']({ processId: this.id, until });
+      if (ending !== undefined) return ending;
+      throw new Error(`the server said that process ${this.id} has ended, but not how`);
+    } catch (error) {
+      // Forgotten by the server, or gone with it: what this side has heard still counts.
+      if (isExecError(error, 'processNotFound') && this.#queue.ending !== undefined) return this.#queue.ending;
+      if (!(error instanceof ConnectionClosedError)) throw error;
+      return this.#queue.ending ?? this.#lost();
+    }
+  }
+
+  /** The server is gone, and with it the knowledge of how the process ended. */
+  #lost(): Ending {
+    const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
+    return { kind: 'lost', ...facts, startedAt: this.#startedAt, endedAt: this.#clock.now() };
   }
 }

@@ -2,8 +2,8 @@
 
 export type { Backend } from './child.js';
 export { childEnvironment } from './environment.js';
-export type { LogReader } from './log-reader.js';
-export type { ManagedProcess, ProcessOptions } from './managed-process.js';
+export type { LogReader, Taken } from './log-reader.js';
+export type { ByteCounter, ManagedProcess, ProcessOptions } from './managed-process.js';
 export type { LogEntry } from './output-log.js';
 export { ProcessTable, type TableLimits } from './process-table.js';
 export { parseSignal, signalExitCode } from './signals.js';

@@ -9,29 +9,38 @@ export interface Taken {
   readonly droppedBytes: number;
 }
 
+/** Where a reader stands: the number of an entry, and the bytes up to and including it. */
+export interface Position {
+  readonly seq: Seq;
+  readonly offset: number;
+}
+
+/** When an entry counts as read: once taken, or only once the taker has acknowledged it. */
+export type Settlement = 'taken' | 'acknowledged';
+
 export class LogReader {
   readonly #log: OutputLog;
   readonly #moved: () => void;
-  #seq: Seq;
-  #offset: number;
+  readonly #settlement: Settlement;
+  /** Last entry taken. */
+  #taken: Position;
+  /** Last entry that is done with: everything after it is kept and counts as unread. */
+  #settled: Position;
+  /** Taken and not yet acknowledged, oldest first. */
+  #outstanding: Position[] = [];
   #isClosed = false;
 
-  /** Use `OutputLog.openReader`. `moved` is called after every take and on close. */
-  constructor(log: OutputLog, from: { seq: Seq; offset: number }, moved: () => void) {
+  /** Use `OutputLog.openReader`. `moved` is called whenever entries are settled, and on close. */
+  constructor(log: OutputLog, from: Position, { settlement, moved }: { settlement: Settlement; moved: () => void }) {
     this.#log = log;
-    this.#seq = from.seq;
-    this.#offset = from.offset;
+    this.#taken = from;
+    this.#settled = from;
+    this.#settlement = settlement;
     this.#moved = moved;
   }
 
-  /** Number of the last entry taken. */
-  get seq(): Seq {
-    return this.#seq;
-  }
-
-  /** Bytes up to and including the last entry taken. */
-  get offset(): number {
-    return this.#offset;
+  get settled(): Position {
+    return this.#settled;
   }
 
   get isClosed(): boolean {
@@ -40,12 +49,12 @@ export class LogReader {
 
   /** The next entry, or undefined when there is none yet. */
   take(): Taken | undefined {
-    const entry = this.#isClosed ? undefined : this.#log.after(this.#seq);
+    const entry = this.#isClosed ? undefined : this.#log.after(this.#taken.seq);
     if (entry === undefined) return undefined;
-    const droppedBytes = entry.offset - this.#offset;
-    this.#seq = entry.seq;
-    this.#offset = entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0);
-    this.#moved();
+    const droppedBytes = entry.offset - this.#taken.offset;
+    this.#taken = { seq: entry.seq, offset: entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0) };
+    if (this.#settlement === 'taken') this.#settle(this.#taken);
+    else this.#outstanding.push(this.#taken);
     return { entry, droppedBytes };
   }
 
@@ -54,14 +63,38 @@ export class LogReader {
     for (;;) {
       const taken = this.take();
       if (taken !== undefined || this.#isClosed) return taken;
-      await this.#log.changed();
+      await this.changed();
     }
+  }
+
+  /** Resolves when it is worth trying to take again. Takes nothing, so whoever stops waiting has lost nothing. */
+  changed(): Promise<void> {
+    return this.#log.changed();
+  }
+
+  /** Everything up to `seq` has arrived where it should. Numbers that were not taken are ignored. */
+  acknowledge(seq: Seq): void {
+    const count = this.#outstanding.findLastIndex((position) => position.seq <= seq) + 1;
+    const last = this.#outstanding.splice(0, count).at(-1);
+    if (last !== undefined) this.#settle(last);
+  }
+
+  /** What was taken after `seq` did not arrive: take it again. */
+  rewind(seq: Seq): void {
+    this.acknowledge(seq);
+    this.#outstanding = [];
+    this.#taken = this.#settled;
   }
 
   /** The log forgets the reader: it neither pins entries nor holds the process back any more. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#moved();
+  }
+
+  #settle(position: Position): void {
+    this.#settled = position;
     this.#moved();
   }
 }

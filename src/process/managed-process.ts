@@ -28,10 +28,19 @@ export interface ProcessOptions {
   readonly metadata: Record<string, unknown> | undefined;
 }
 
+/** Told of every byte, for whoever counts them. */
+export interface ByteCounter {
+  /** Written by a process. */
+  output(bytes: number): void;
+  /** Forgotten to stay within retention. */
+  dropped(bytes: number): void;
+}
+
 export interface ProcessContext {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits: ProcessLimits;
+  readonly counter: ByteCounter;
 }
 
 /** Largest piece of output in one entry; also what Codex's client takes without trouble. */
@@ -43,13 +52,18 @@ export class ManagedProcess {
   readonly #options: ProcessOptions;
   readonly #clock: Clock;
   readonly #limits: ProcessLimits;
-  readonly #child: Child;
+  readonly pid: number;
+  readonly tree: ProcessTree;
+  /** Let go of once closed: an ended process is kept for a while, its sockets and timers need not be. */
+  #child: Child | undefined;
+  readonly #hasTerminal: boolean;
   readonly #stdin: StdinWriter;
   readonly #termination: Termination;
   readonly #startedAt: number;
   readonly #timers = new Set<Timer>();
   readonly #exited = deferred<Ending>();
   readonly #closed = deferred<void>();
+  readonly #counter: ByteCounter;
   #lastOutputAt: number;
   #endReason: EndReason | undefined;
   #ending: Ending | undefined;
@@ -65,6 +79,7 @@ export class ManagedProcess {
     this.#clock = context.clock;
     this.#limits = context.limits;
     this.log = new OutputLog(context.limits);
+    this.#counter = context.counter;
     this.log.onRead(() => this.#adjustHold());
     this.#startedAt = this.#clock.now();
     this.#lastOutputAt = this.#startedAt;
@@ -73,23 +88,29 @@ export class ManagedProcess {
       exited: (status, outputComplete) => this.#onExited(status, outputComplete),
       ended: () => this.#onOutputEnded(),
     });
+    this.pid = this.#child.pid;
+    this.tree = this.#child.tree;
+    this.#hasTerminal = this.#child.resize !== undefined;
     this.#stdin = new StdinWriter(options.id, this.#child.input, context.limits);
     this.#termination = new Termination(this.#child, this.#clock, (survivors) => this.#onTreeGone(survivors));
     if (options.timeoutMs !== undefined) this.#after(options.timeoutMs, () => this.terminate('timedOut', undefined));
     if (options.idleTimeoutMs !== undefined) this.#watchIdle(options.idleTimeoutMs);
   }
 
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  get tree(): ProcessTree {
-    return this.#child.tree;
+  /** What was asked to be executed. */
+  get program(): string {
+    const { program, argv } = this.#options.spec;
+    return program.kind === 'exact' ? program.path : (argv[0] ?? '');
   }
 
   /** Undefined while the process runs. */
   get ending(): Ending | undefined {
     return this.#ending;
+  }
+
+  get state(): ProcessStatus['state'] {
+    if (this.#isClosed) return 'closed';
+    return this.#ending === undefined ? 'running' : 'exited';
   }
 
   get isClosed(): boolean {
@@ -110,6 +131,12 @@ export class ManagedProcess {
     return this.#stdin.queuedBytes;
   }
 
+  /** Whether a start with this argv, sent again because its answer was lost, means this process. */
+  isStartedBy(argv: readonly string[]): boolean {
+    const own = this.#options.spec.argv;
+    return own.length === argv.length && own.every((word, index) => word === argv[index]);
+  }
+
   status(): ProcessStatus {
     const { spec, metadata } = this.#options;
     return {
@@ -118,7 +145,7 @@ export class ManagedProcess {
       argv: [...spec.argv],
       cwd: spec.cwd,
       io: spec.io,
-      state: this.#isClosed ? 'closed' : this.#ending === undefined ? 'running' : 'exited',
+      state: this.state,
       startedAt: this.#startedAt,
       nextSeq: this.log.nextSeq,
       outputBytes: this.log.totalBytes,
@@ -136,13 +163,13 @@ export class ManagedProcess {
   }
 
   resize(size: Size): void {
-    if (this.#child.resize === undefined) throw execError('notATerminal', { processId: this.id });
-    if (this.#ending === undefined) this.#child.resize(size);
+    if (!this.#hasTerminal) throw execError('notATerminal', { processId: this.id });
+    if (this.#ending === undefined) this.#child?.resize?.(size);
   }
 
   /** To the whole group, also when only descendants of the leader are left in it. */
   signal(name: string): Promise<boolean> {
-    return this.#child.tree.signalGroup(name);
+    return this.tree.signalGroup(name);
   }
 
   /** Ends the tree; `closed` follows when it is gone. Tells whether the process itself was still running. */
@@ -155,9 +182,12 @@ export class ManagedProcess {
 
   #onOutput(stream: 'stdout' | 'stderr' | 'pty', bytes: Uint8Array): void {
     this.#lastOutputAt = this.#clock.now();
+    this.#counter.output(bytes.length);
+    const dropped = this.log.droppedBytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
       this.log.append(stream, Uint8Array.prototype.slice.call(bytes, at, at + chunkBytes));
     }
+    if (this.log.droppedBytes > dropped) this.#counter.dropped(this.log.droppedBytes - dropped);
     this.#adjustHold();
   }
 
@@ -166,10 +196,10 @@ export class ManagedProcess {
     const { unreadBytes } = this.log;
     if (!this.#isHeld && unreadBytes >= this.#limits.readerWindowBytes) {
       this.#isHeld = true;
-      this.#child.hold();
+      this.#child?.hold();
     } else if (this.#isHeld && unreadBytes <= this.#limits.readerWindowBytes / 2) {
       this.#isHeld = false;
-      this.#child.resume();
+      this.#child?.resume();
     }
   }
 
@@ -201,7 +231,7 @@ export class ManagedProcess {
     // Only a leader stuck in the kernel gets here alive: it cannot be waited for any longer.
     if (this.#ending === undefined) this.#onExited({ kind: 'lost' }, false);
     // Whoever held the streams is gone, or beyond reach.
-    if (survivors.length > 0) this.#child.close();
+    if (survivors.length > 0) this.#child?.close();
     this.#closeWhenOver();
   }
 
@@ -209,6 +239,7 @@ export class ManagedProcess {
     if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded || this.#termination.isUnderWay) return;
     this.#isClosed = true;
     this.#cancelTimers();
+    this.#child = undefined;
     this.log.appendClosed(this.#survivors);
     this.#closed.resolve();
   }
@@ -219,7 +250,7 @@ export class ManagedProcess {
     const now = this.#clock.now();
     const quietAt = Math.max(this.#lastOutputAt, exitedAt) + drainQuietMs;
     const giveUpAt = Math.min(quietAt, exitedAt + drainLimitMs);
-    if (now >= giveUpAt && !this.#isHeld) return this.#child.close();
+    if (now >= giveUpAt && !this.#isHeld) return this.#child?.close();
     this.#after(Math.max(giveUpAt - now, this.#isHeld ? drainQuietMs : 1), () => this.#watchDrain(exitedAt));
   }
 

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Ending, RetainedStream, Seq, Stream } from '../protocol/index.js';
-import { LogReader } from './log-reader.js';
+import { LogReader, type Position, type Settlement } from './log-reader.js';
 
 export interface Retention {
   /** Output held per process. */
@@ -75,7 +75,7 @@ export class OutputLog {
   /** Bytes that the slowest reader has yet to take. */
   get unreadBytes(): number {
     let unread = 0;
-    for (const reader of this.#readers) unread = Math.max(unread, this.#totalBytes - reader.offset);
+    for (const reader of this.#readers) unread = Math.max(unread, this.#totalBytes - reader.settled.offset);
     return unread;
   }
 
@@ -139,19 +139,28 @@ export class OutputLog {
     return { head, tail, truncated: droppedBytes > 0, droppedBytes };
   }
 
-  /** A reader that everything after `cursor` waits for: nothing it has not taken is evicted, and it counts as unread. */
-  openReader(cursor: Seq): LogReader {
-    const offset = this.#endBefore(cursor + 1, this.#nextSeq);
-    const reader = new LogReader(this, { seq: cursor, offset }, () => {
+  /** A reader that everything after `cursor` waits for: nothing it has not settled is evicted, and it counts as unread. */
+  openReader(cursor: Seq, settlement: Settlement = 'taken'): LogReader {
+    const moved = () => {
       if (reader.isClosed) {
         this.#readers.delete(reader);
         this.#wake();
       }
       this.#evict();
       this.#onRead();
-    });
+    };
+    const reader = new LogReader(this, this.#positionOf(cursor), { settlement, moved });
     this.#readers.add(reader);
     return reader;
+  }
+
+  /** A reader that nothing waits for: what it is too slow to take is gone when it comes back, and it is told how much. */
+  openViewer(cursor: Seq): LogReader {
+    const moved = () => {
+      if (viewer.isClosed) this.#wake();
+    };
+    const viewer = new LogReader(this, this.#positionOf(cursor), { settlement: 'taken', moved });
+    return viewer;
   }
 
   /** Resolves at the next append, or when the patience runs out; may also resolve for nothing. */
@@ -189,7 +198,7 @@ export class OutputLog {
 
   #evict(): void {
     let floor = Infinity;
-    for (const reader of this.#readers) floor = Math.min(floor, reader.seq);
+    for (const reader of this.#readers) floor = Math.min(floor, reader.settled.seq);
     for (;;) {
       const oldest = this.#tail[this.#tailStart];
       const entries = this.#kept.length + this.#tail.length - this.#tailStart;
@@ -203,6 +212,11 @@ export class OutputLog {
     if (this.#tailStart < compactAt || this.#tailStart * 2 < this.#tail.length) return;
     this.#tail = this.#tail.slice(this.#tailStart);
     this.#tailStart = 0;
+  }
+
+  #positionOf(cursor: Seq): Position {
+    const seq = Math.min(cursor, this.#nextSeq - 1); // past the end it would wait for numbers far away, and hold the process back
+    return { seq, offset: this.#endBefore(seq + 1, this.#nextSeq) };
   }
 
   /** Offset just past the last retained entry before `seq`; for a cursor inside a hole that is where the hole begins. */

@@ -53,6 +53,11 @@ export class ProcTableReader {
     }
     return this.#current;
   }
+
+  /** What was read so far is out of date; the next read is a new one. */
+  expire(): void {
+    this.#current = undefined;
+  }
 }
 
 /** Synchronous and complete: one pass over /proc, about 15 µs a process. */

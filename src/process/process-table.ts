@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
-import { ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
+import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
 import { Termination } from './termination.js';
 
 export interface TableLimits extends ProcessLimits {
@@ -21,6 +21,7 @@ interface Context {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits: TableLimits;
+  readonly counter: ByteCounter;
 }
 
 /** Forgotten trees collected before a look at which of them still has anybody in it. */
@@ -43,7 +44,7 @@ export class ProcessTable {
     const { id } = options;
     if (this.#processes.has(id)) throw execError('processExists', { processId: id });
     const { maxProcesses } = this.#context.limits;
-    if (this.#processes.size - this.#closed.size >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
+    if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
     const started = new ManagedProcess(options, this.#context);
     this.#processes.set(id, started);
     void started.closed.then(() => this.#keepClosed(started));
@@ -60,14 +61,19 @@ export class ProcessTable {
     return found;
   }
 
+  /** Processes that have not closed yet. */
+  get runningCount(): number {
+    return this.#processes.size - this.#closed.size;
+  }
+
   list(): ManagedProcess[] {
     return [...this.#processes.values()];
   }
 
   /** Ends everything that was ever started here and waits until it is gone. */
-  async close(reason: EndReason): Promise<void> {
+  async close(reason: EndReason, forceAfterMs: number): Promise<void> {
     const running = this.list().filter((candidate) => !candidate.isClosed);
-    for (const each of running) each.terminate(reason, 0);
+    for (const each of running) each.terminate(reason, forceAfterMs);
     await Promise.all(running.map((each) => each.closed));
     for (const each of this.list()) this.#forget(each);
     await this.#endLoose();

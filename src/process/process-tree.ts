@@ -45,6 +45,7 @@ export class MarkedTree implements ProcessTree {
 
   leaderReaped(): void {
     this.#isLeaderReaped = true;
+    this.#procs.expire(); // in a table read before, the leader would look like a new owner of its own pid
   }
 
   #isSeed(entry: ProcEntry, table: ProcTable, isPidReused: boolean): boolean {

@@ -38,12 +38,8 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
   if (folder === undefined) return spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`);
   if (!folder.isDirectory()) return spawnFailed('cwdNotDirectory', `cwd "${cwd}" is not a folder`);
   switch (errno) {
-    case 'ENOENT': {
-      const interpreter = interpreterOf(file);
-      const missing =
-        interpreter === undefined ? `program "${file}"` : `"${interpreter}", the interpreter that "${file}" asks for,`;
-      return spawnFailed('programNotFound', `${missing} does not exist`);
-    }
+    case 'ENOENT':
+      return spawnFailed('programNotFound', `${missingPart(file)} does not exist`);
     case 'ENOEXEC':
       return spawnFailed('notExecutable', `"${file}" is not in a format this machine can execute`);
     case 'EACCES':
@@ -63,6 +59,13 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
   }
 }
 
+/** A program that is there and yet "not found" lacks what is to run it. A carriage return after an interpreter's name must show. */
+function missingPart(file: string): string {
+  const interpreter = interpreterOf(file);
+  if (interpreter !== undefined) return `${JSON.stringify(interpreter)}, the interpreter that "${file}" asks for,`;
+  return whyNotExecutable(file) === 'programNotFound' ? `program "${file}"` : `the loader that "${file}" asks for`;
+}
+
 /** What can be wrong with a file as a program. */
 type FileFailure = 'programNotFound' | 'notExecutable' | 'permissionDenied';
 
@@ -74,7 +77,9 @@ function whyNotExecutable(file: string): FileFailure | undefined {
     accessSync(file, constants.X_OK);
     return undefined;
   } catch (error) {
-    return errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'ENAMETOOLONG' ? 'programNotFound' : 'permissionDenied';
+    const errno = errnoOf(error);
+    if (errno === 'ELOOP') return 'notExecutable';
+    return errno === 'ENOTDIR' || errno === 'ENAMETOOLONG' ? 'programNotFound' : 'permissionDenied';
   }
 }
 
@@ -87,9 +92,9 @@ function mayEnter(folder: string): boolean {
   }
 }
 
-/** The program on a script's `#!` line. */
+/** The program on a script's `#!` line, as the kernel reads it: a carriage return is part of the name. */
 export function interpreterOf(file: string): string | undefined {
-  return /^#![ \t]*(\S+)/.exec(firstBytes(file).toString('latin1'))?.[1];
+  return /^#![ \t]*([^ \t\n\0]+)/.exec(firstBytes(file).toString('latin1'))?.[1];
 }
 
 /** Whether a shell could make sense of the file: binaries have a NUL early on. */

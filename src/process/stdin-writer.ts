@@ -16,8 +16,14 @@ export type WriteStatus = 'accepted' | 'stdinClosed';
 /** Write ids remembered per process; as many as Codex remembers, so its retries fit. */
 const rememberedWrites = 4096;
 
-/** Bytes handed to the kernel at a time, so that what it has taken is known in steps. */
+/** Bytes handed to the kernel at a time, so that what it has taken is known in steps; small writes that wait are put together up to this. */
 const sliceBytes = 64 * 1024;
+
+interface Slice {
+  /** May be longer than what is in it. */
+  buffer: Uint8Array;
+  length: number;
+}
 
 interface Answer {
   /** Offset just past the write's last byte, counted over all writes. */
@@ -29,7 +35,7 @@ export class StdinWriter {
   readonly #processId: ProcessId;
   readonly #limits: StdinLimits;
   #input: ChildInput | undefined;
-  #queue: Uint8Array[] = [];
+  #queue: Slice[] = [];
   #answers: Answer[] = [];
   #offeredBytes = 0;
   #takenBytes = 0;
@@ -81,9 +87,8 @@ export class StdinWriter {
   }
 
   #enqueue(bytes: Uint8Array): Promise<WriteStatus> {
-    const owned = Uint8Array.from(bytes); // the caller may use its buffer again before the child has read
-    for (let at = 0; at < owned.length; at += sliceBytes) this.#queue.push(owned.subarray(at, at + sliceBytes));
-    this.#offeredBytes += owned.length;
+    this.#append(bytes);
+    this.#offeredBytes += bytes.length;
     this.#pump();
     if (this.#offeredBytes - this.#takenBytes <= this.#limits.stdinWindowBytes) {
       return Promise.resolve(this.#input === undefined ? 'stdinClosed' : 'accepted');
@@ -91,6 +96,26 @@ export class StdinWriter {
     const done = deferred<WriteStatus>();
     this.#answers.push({ endOffset: this.#offeredBytes, done });
     return done.promise;
+  }
+
+  /** Copies, since the caller may use its buffer again before the child has read. A million tiny writes become a few slices. */
+  #append(bytes: Uint8Array): void {
+    const last = this.#queue.at(-1);
+    if (last !== undefined && last.length + bytes.length <= sliceBytes) {
+      const length = last.length + bytes.length;
+      if (length > last.buffer.length) {
+        const grown = new Uint8Array(Math.min(length * 2, sliceBytes));
+        grown.set(last.buffer);
+        last.buffer = grown;
+      }
+      last.buffer.set(bytes, last.length);
+      last.length = length;
+      return;
+    }
+    for (let at = 0; at < bytes.length; at += sliceBytes) {
+      const buffer = Uint8Array.from(bytes.subarray(at, at + sliceBytes));
+      this.#queue.push({ buffer, length: buffer.length });
+    }
   }
 
   #remember(writeId: string, answer: Promise<WriteStatus>): void {
@@ -108,9 +133,9 @@ export class StdinWriter {
       return;
     }
     this.#isWriting = true;
-    this.#input.write(slice, (error) => {
+    this.#input.write(slice.buffer.subarray(0, slice.length), (error) => {
       this.#isWriting = false;
-      if (error !== undefined) return this.close();
+      if (error !== undefined || this.#input === undefined) return this.close();
       this.#takenBytes += slice.length;
       this.#answerFitting();
       this.#pump();
@@ -123,11 +148,8 @@ export class StdinWriter {
   }
 
   #answerFitting(): void {
-    for (;;) {
-      const next = this.#answers[0];
-      if (next === undefined || next.endOffset - this.#takenBytes > this.#limits.stdinWindowBytes) return;
-      this.#answers.shift();
-      next.done.resolve('accepted');
-    }
+    const unfit = this.#answers.findIndex(({ endOffset }) => endOffset - this.#takenBytes > this.#limits.stdinWindowBytes);
+    const fitting = this.#answers.splice(0, unfit < 0 ? Infinity : unfit);
+    for (const { done } of fitting) done.resolve('accepted');
   }
 }

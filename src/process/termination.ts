@@ -41,6 +41,8 @@ export class Termination {
     switch (this.#stage.kind) {
       case 'idle':
         this.#stage = { kind: 'asked', forceAt };
+        // A stopped process would not get to see the first without the second.
+        if (forceAfterMs > 0) void this.#signalTree('SIGTERM', 'SIGCONT');
         break;
       case 'asked':
         this.#stage = { kind: 'asked', forceAt: Math.min(forceAt, this.#stage.forceAt) };
@@ -50,18 +52,13 @@ export class Termination {
         return;
     }
     if (forceAfterMs <= 0) this.#force();
-    else this.#ask();
+    else this.#lookAgain(firstLookMs);
   }
 
   /** The leader has ended, by itself or not. */
   leaderExited(): void {
     this.#isLeaderAlive = false;
     if (this.isUnderWay) this.#lookAgain(0);
-  }
-
-  #ask(): void {
-    void this.#signalTree('SIGTERM', 'SIGCONT'); // a stopped process would not get to see the first without the second
-    this.#lookAgain(firstLookMs);
   }
 
   #force(): void {
@@ -77,12 +74,14 @@ export class Termination {
    */
   async #signalTree(...signals: string[]): Promise<void> {
     const members = await this.#members();
-    await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal)));
+    // Without its leader the group is found by looking; a look that fails is made up for by the next one.
+    await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal).catch(() => false)));
     for (const { pid, isInGroup } of members) if (!isInGroup) signalPid(pid, ...signals);
   }
 
   #lookAgain(afterMs: number): void {
     this.#look?.cancel();
+    if (!this.isUnderWay) return; // over while an earlier look was still being taken
     this.#look = this.#clock.after(afterMs, () => void this.#lookNow());
   }
 

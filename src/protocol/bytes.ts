@@ -51,3 +51,11 @@ function decodeWithAtob(text: string): Uint8Array | undefined {
     return undefined;
   }
 }
+
+/** A copy in which every Uint8Array is base64: the wire form of a result. */
+export function toWire(value: unknown): unknown {
+  if (value instanceof Uint8Array) return encodeBase64(value);
+  if (Array.isArray(value)) return value.map(toWire);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toWire(member)]));
+}

@@ -36,6 +36,22 @@ export const errorTable = {
     -32021,
     (d: { limit: number }) => `this session already runs ${d.limit} processes; end one before starting another`,
   ),
+  /** A member of Codex's dialect or of ours that this server does not have. */
+  methodNotFound: row(-32601, (d: { method: string }) => `sluice does not implement "${d.method}"`),
+  notInitialized: row(invalidRequest, (d: { family: string }) => `client must call initialize before using ${d.family} methods`),
+  notReady: row(invalidRequest, (d: { family: string }) => `client must send initialized before using ${d.family} methods`),
+  alreadyInitialized: row(invalidRequest, (_: object) => 'initialize may only be sent once per connection'),
+  strayNotification: row(invalidRequest, (d: { method: string }) => `unexpected notification "${d.method}"; nothing was done`),
+  /** The connection watches the process; it did not ask to drive it. */
+  watchOnly: row(
+    invalidRequest,
+    (d: { processId: string; method: string }) =>
+      `process ${d.processId} is only watched here; attach with role "drive" to use ${d.method}`,
+  ),
+  tooManySessions: row(
+    -32023,
+    (d: { limit: number }) => `this caller already has ${d.limit} sessions; close one before opening another`,
+  ),
   sessionNotFound: row(invalidRequest, (d: { sessionId: string }) => `unknown session id ${d.sessionId}`),
   sessionAttached: row(-32010, (d: { sessionId: string }) => `session ${d.sessionId} is already attached to another connection`),
   /** The session has ended; nothing more can be started in it. */
@@ -45,7 +61,7 @@ export const errorTable = {
     invalidParams,
     (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`,
   ),
-  execNotAllowed: row(invalidRequest, (d: { kind: 'direct' | 'prepared' }) => `this server does not allow ${d.kind} commands`),
+  execNotAllowed: row(invalidRequest, (d: { form: 'direct' | 'prepared' }) => `this server does not allow ${d.form} commands`),
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
 

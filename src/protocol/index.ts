@@ -1,6 +1,6 @@
 // The public language of Sluice. A line here is a promise.
 
-export { decodeBase64, encodeBase64 } from './bytes.js';
+export { decodeBase64, encodeBase64, toWire } from './bytes.js';
 export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isExecError } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';
 export {
@@ -10,9 +10,13 @@ export {
   type Params,
   type ProcessEvent,
   type Result,
+  type SessionMethod,
+  isMethod,
+  isSessionMethod,
   notifications,
   requests,
 } from './methods.js';
+export { decodeOutputFrame, encodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,
   EndReason,

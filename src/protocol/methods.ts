@@ -119,7 +119,14 @@ export const requests = {
   'process/list': {
     family: 'session',
     summary: 'The processes of the session: running ones, and ended ones still readable.',
-    params: v.nullish(empty),
+    params: v.nullish(
+      v.object({
+        scope: v.pipe(
+          v.nullish(v.picklist(['session', 'all'])),
+          v.description('all: also the processes of the caller’s other sessions, each with its sessionId'),
+        ),
+      }),
+    ),
     result: v.object({ processes: v.array(processStatus) }),
   },
   'process/attach': {
@@ -184,6 +191,11 @@ export const notifications = {
     summary: 'Completes the handshake; the session’s methods may be used from here on.',
     params: v.nullish(empty),
   },
+  'process/ack': {
+    from: 'client',
+    summary: 'Everything of a process up to this number has been taken. Lets the process go on, and the server forget.',
+    params: v.object({ ...one, seq }),
+  },
   'process/output': { from: 'server', summary: 'Bytes a process wrote; at most 64 KiB.', params: outputEvent },
   'process/exited': {
     from: 'server',
@@ -205,7 +217,15 @@ export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
 export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;
 export type Notification<N extends keyof Notifications> = v.InferOutput<Notifications[N]['params']>;
 
-type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
+export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
+
+export function isMethod(name: string): name is Method {
+  return Object.hasOwn(requests, name);
+}
+
+export function isSessionMethod(name: string): name is SessionMethod {
+  return isMethod(name) && requests[name].family === 'session';
+}
 
 /**
  * Everything that can be asked of a session, implemented by the server's handlers and by the client's stub alike.

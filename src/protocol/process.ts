@@ -74,6 +74,10 @@ export const startParams = v.object({
     v.nullish(v.record(v.string(), v.unknown())),
     v.description('The caller’s own notes; returned by process/list'),
   ),
+  retry: v.pipe(
+    v.nullish(v.boolean()),
+    v.description('This start may have arrived before: a process with this id and the same argv is taken for the one meant'),
+  ),
   sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
   networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
   managedNetwork: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server manages no network')),
@@ -198,6 +202,7 @@ export type Snapshot = v.InferOutput<typeof snapshot>;
 
 export const processStatus = v.object({
   processId,
+  sessionId: v.pipe(v.optional(v.string()), v.description('Session that owns it; given when more than one was asked for')),
   pid: v.pipe(v.number(), v.description('Operating-system pid of the leader; may belong to another process once it has exited')),
   argv: v.array(v.string()),
   cwd: v.string(),

@@ -23,8 +23,23 @@ export const initializeParams = v.object({
     v.description('Present, null included: the session survives a lost connection. A value: resume that session'),
   ),
   takeover: v.pipe(v.nullish(v.boolean()), v.description('Resume the session even while another connection holds it')),
-  capabilities: v.nullish(
-    v.object({ binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Receive output as binary frames')) }),
+  cursors: v.pipe(
+    v.nullish(v.record(v.string(), seq)),
+    v.description(
+      'When resuming: the last number seen of each process; its events go on after that. Without an entry they go on live',
+    ),
+  ),
+  capabilities: v.pipe(
+    v.nullish(
+      v.object({
+        binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may come as binary frames')),
+        acks: v.pipe(
+          v.nullish(v.boolean()),
+          v.description('The client sends process/ack; what it has not acknowledged is kept for it, also while it is away'),
+        ),
+      }),
+    ),
+    v.description('What the client can do beyond the plain protocol'),
   ),
 });
 
@@ -32,7 +47,7 @@ export const initializeResult = v.object({
   protocolVersion: v.literal(protocolVersion),
   sessionId,
   environmentInfo,
-  capabilities: v.record(v.string(), v.boolean()),
+  capabilities: v.pipe(v.record(v.string(), v.boolean()), v.description('What was agreed: acks, binaryOutput')),
 });
 
 export const attachParams = v.object({

@@ -1,11 +1,21 @@
 // Every limit and default of the server, each with its unit and its reason.
 
 import type { TableLimits } from '../process/index.js';
+import type { ConnectionLimits } from '../rpc/connection.js';
+import type { SessionLimits } from './session-table.js';
+
+export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits {
+  /** Running processes over all sessions of one caller. */
+  readonly maxProcessesPerCaller: number;
+  readonly maxConnections: number;
+  /** Longest message of a client, in bytes. */
+  readonly maxMessageBytes: number;
+}
 
 const kib = 1024;
 const mib = 1024 * kib;
 
-export const defaultLimits: TableLimits = {
+export const defaultLimits: ServerLimits = {
   /** As much as Codex retains: about ten thousand log lines. */
   retainedBytes: mib,
   /** Bounds the bookkeeping of programs that write a byte at a time. */
@@ -31,6 +41,20 @@ export const defaultLimits: TableLimits = {
   maxClosedBytes: 64 * mib,
   /** A client that lost its connection has 25 s to come back; its results are still there. */
   keepClosedMs: 30_000,
+  /** Codex gives itself 25 s to come back after a lost connection. */
+  detachGraceMs: 30_000,
+  /** One per connection in the ordinary case. */
+  maxSessionsPerCaller: 1_024,
+  maxProcessesPerCaller: 8_192,
+  maxConnections: 1_024,
+  /** As large as Codex's lines; a write of 16 MiB fits with its base64. */
+  maxMessageBytes: 64 * mib,
+  /** What Codex's own client keeps in flight. */
+  maxInFlight: 1_024,
+  /** Far deeper than any message of the protocol. */
+  jsonDepth: 64,
+  /** As many as Codex takes. */
+  jsonValues: 262_144,
 };
 
 /** Which kinds of command the server runs. */

@@ -21,6 +21,10 @@ export function createExecService(session: Session): ExecService {
   return {
     'process/start': async (params) => {
       if (session.isClosed) throw execError('sessionClosed', { sessionId: session.id });
+      const earlier = params.retry === true ? processes.find(params.processId) : undefined;
+      if (earlier !== undefined && earlier.isStartedBy(params.argv ?? params.prepared?.argv ?? [])) {
+        return { processId: earlier.id, sandboxType: 'none', pid: earlier.pid };
+      }
       const started = processes.start(processOptions(params, session.surroundings, session.policy));
       return { processId: started.id, sandboxType: 'none', pid: started.pid };
     },

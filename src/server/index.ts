@@ -1,8 +1,9 @@
 // The public server. A line here is a promise.
 
-export { type ExecPolicy, defaultLimits, defaultPolicy } from './config.js';
+export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 export { createExecService } from './exec-service.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, Session, type SessionContext } from './session.js';
+export type { Identity } from './session-table.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';

@@ -1,35 +1,59 @@
 // Owns the backend and the sessions on it. Disposing it ends every process of every session.
 
-import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.js';
-import { type Backend, type BackendName, type TableLimits, createBackend } from '../process/index.js';
-import { asSessionId, execError } from '../protocol/index.js';
-import { type ExecPolicy, defaultLimits, defaultPolicy } from './config.js';
+import { type Logger, silentLogger } from '../base/logger.js';
+import { type Backend, type BackendName, createBackend } from '../process/index.js';
+import { execError } from '../protocol/index.js';
+import type { Channel } from '../rpc/channel.js';
+import { Connection } from '../rpc/connection.js';
+import { Attachment } from './attachment.js';
+import { anybody } from './auth/index.js';
+import { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
+import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
 import { Session } from './session.js';
+import { type Identity, SessionTable } from './session-table.js';
 import type { Surroundings } from './start-request.js';
 
 export interface ServerOptions {
   /** Limits that differ from `defaultLimits`. */
-  readonly limits?: Partial<TableLimits>;
+  readonly limits?: Partial<ServerLimits>;
   readonly policy?: Partial<ExecPolicy>;
   /** `auto` when absent. */
   readonly backend?: BackendName;
   readonly clock?: Clock;
+  readonly metrics?: Metrics;
+  readonly logger?: Logger;
   /** What commands start from when they name no folder, and what environment policies inherit from; this program's own when absent. */
   readonly surroundings?: Surroundings;
 }
 
 export class Server implements AsyncDisposable {
-  readonly #options: ServerOptions;
   readonly clock: Clock;
+  readonly limits: ServerLimits;
+  readonly sessions: SessionTable;
   readonly #backend: Backend;
-  readonly #sessions = new Set<Session>();
+  readonly #metrics: Metrics;
+  readonly #logger: Logger;
+  readonly #connections = new Set<Connection>();
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions = {}) {
-    this.#options = options;
-    this.clock = options.clock ?? systemClock;
-    this.#backend = createBackend(options.backend ?? 'auto', this.clock);
+    const clock = options.clock ?? systemClock;
+    const limits = { ...defaultLimits, ...options.limits };
+    const backend = createBackend(options.backend ?? 'auto', clock);
+    const policy = { ...defaultPolicy, ...options.policy };
+    const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
+    this.clock = clock;
+    this.limits = limits;
+    this.#backend = backend;
+    this.#metrics = options.metrics ?? silentMetrics;
+    this.#logger = options.logger ?? silentLogger;
+    const counter = this.#metrics;
+    this.sessions = new SessionTable({
+      clock,
+      limits,
+      createSession: (id) => new Session({ id, backend, clock, limits, counter, policy, surroundings }),
+    });
   }
 
   /** Which of the two ways of spawning is in use. */
@@ -37,25 +61,50 @@ export class Server implements AsyncDisposable {
     return this.#backend.name;
   }
 
+  /** A session without a connection, for clients in this program. */
   openSession(): Session {
-    const { limits, policy, surroundings } = this.#options;
-    const id = asSessionId(randomUUID());
-    if (this.#closing !== undefined) throw execError('sessionClosed', { sessionId: id });
-    const session = new Session({
-      id,
-      backend: this.#backend,
-      clock: this.clock,
-      limits: { ...defaultLimits, ...limits },
-      policy: { ...defaultPolicy, ...policy },
-      surroundings: surroundings ?? { cwd: process.cwd(), env: process.env },
-    });
-    this.#sessions.add(session);
-    return session;
+    if (this.#closing !== undefined) throw execError('sessionClosed', { sessionId: '' });
+    return this.sessions.open(anybody, { isResumable: false, holder: undefined });
   }
 
-  /** Resolves when every process is gone. Closing twice is fine. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /** Serves a client over this channel until the channel ends. */
+  accept(channel: Channel, identity: Identity = anybody): void {
+    if (this.#closing !== undefined) return channel.close('the server is shutting down');
+    const connection = new Connection(channel, this.limits, this.clock);
+    this.#connections.add(connection);
+    void connection.closed.then(() => this.#connections.delete(connection));
+    this.#logger.info('client connected', { peer: channel.peer, subject: identity.subject });
+    void connection.closed.then(({ problem }) => this.#logger.info('client gone', { peer: channel.peer, problem }));
+    // Lives as long as its connection, which refers to it.
+    void new Attachment({
+      connection,
+      identity,
+      sessions: this.sessions,
+      maxProcessesPerCaller: this.limits.maxProcessesPerCaller,
+      metrics: this.#metrics,
+      logger: this.#logger,
+    });
+  }
+
+  /** What there is right now. */
+  gauges(): Gauges {
+    const processes = () => this.sessions.all().flatMap((session) => session.processes.list());
+    return {
+      connections: () => this.#connections.size,
+      sessions: () => this.sessions.size,
+      processes: () => {
+        const counts = { running: 0, exited: 0, closed: 0 };
+        for (const each of processes()) counts[each.state] += 1;
+        return counts;
+      },
+      stdinQueuedBytes: () => processes().reduce((sum, each) => sum + each.stdinQueuedBytes, 0),
+      sendQueuedBytes: () => [...this.#connections].reduce((sum, { channel }) => sum + channel.queuedBytes, 0),
+    };
+  }
+
+  /** Takes no more connections, ends every process, gracefully when given time, and closes. Closing twice is fine. */
+  close({ forceAfterMs = 0 }: { readonly forceAfterMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#close(forceAfterMs);
     return this.#closing;
   }
 
@@ -63,8 +112,9 @@ export class Server implements AsyncDisposable {
     await this.close();
   }
 
-  async #close(): Promise<void> {
-    await Promise.all([...this.#sessions].map((session) => session.close('disconnected')));
+  async #close(forceAfterMs: number): Promise<void> {
+    await this.sessions.close(forceAfterMs);
+    for (const connection of this.#connections) connection.close('the server is shutting down');
     await this.#backend.close();
   }
 }

@@ -1,7 +1,15 @@
 // Owner of processes, and of cursors on their logs. Knows nothing of connections; closing it ends everything it started.
 
 import type { Clock } from '../base/clock.js';
-import { type Backend, type LogEntry, type LogReader, ProcessTable, type TableLimits, signalExitCode } from '../process/index.js';
+import {
+  type Backend,
+  type ByteCounter,
+  type LogEntry,
+  type LogReader,
+  ProcessTable,
+  type TableLimits,
+  signalExitCode,
+} from '../process/index.js';
 import type { EndReason, Ending, ProcessEvent, ProcessId, Seq, SessionId } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 import type { Surroundings } from './start-request.js';
@@ -11,6 +19,7 @@ export interface SessionContext {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits: TableLimits;
+  readonly counter: ByteCounter;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
 }
@@ -19,6 +28,8 @@ export interface SessionContext {
 export interface EventCursor {
   /** Undefined once the cursor is closed. */
   next(): Promise<ProcessEvent | undefined>;
+  /** Undefined while the process runs. */
+  readonly ending: Ending | undefined;
   close(): void;
 }
 
@@ -28,6 +39,7 @@ export class Session {
   readonly processes: ProcessTable;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
+  readonly #parked = new Map<ProcessId, LogReader>();
   #isClosed = false;
 
   constructor(context: SessionContext) {
@@ -40,8 +52,12 @@ export class Session {
 
   /** Opens a lossless cursor after `afterSeq`. Whoever opens it closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventCursor {
-    const reader = this.processes.get(processId).log.openReader(afterSeq);
+    const target = this.processes.get(processId);
+    const reader = target.log.openReader(afterSeq);
     return {
+      get ending() {
+        return target.ending;
+      },
       next: async () => nextEvent(processId, reader),
       close: () => reader.close(),
     };
@@ -51,10 +67,23 @@ export class Session {
     return this.#isClosed;
   }
 
+  /** Keeps the cursor of an owner that is away: what it has not confirmed stays, and holds the process back. */
+  park(processId: ProcessId, reader: LogReader): void {
+    this.#parked.get(processId)?.close();
+    this.#parked.set(processId, reader);
+  }
+
+  unpark(processId: ProcessId): LogReader | undefined {
+    const reader = this.#parked.get(processId);
+    this.#parked.delete(processId);
+    return reader;
+  }
+
   /** Ends every process and waits until all are gone. */
-  async close(reason: EndReason): Promise<void> {
+  async close(reason: EndReason, forceAfterMs = 0): Promise<void> {
     this.#isClosed = true;
-    await this.processes.close(reason);
+    for (const reader of this.#parked.values()) reader.close();
+    await this.processes.close(reason, forceAfterMs);
   }
 }
 
@@ -63,7 +92,7 @@ async function nextEvent(processId: ProcessId, reader: LogReader): Promise<Proce
   return taken === undefined ? undefined : eventOf(processId, taken.entry, taken.droppedBytes);
 }
 
-function eventOf(processId: ProcessId, entry: LogEntry, droppedBytes: number): ProcessEvent {
+export function eventOf(processId: ProcessId, entry: LogEntry, droppedBytes: number): ProcessEvent {
   const { seq } = entry;
   switch (entry.kind) {
     case 'chunk': {

@@ -18,8 +18,8 @@ const defaultSize = { rows: 24, cols: 80 };
 export function processOptions(params: StartParams, surroundings: Surroundings, policy: ExecPolicy): ProcessOptions {
   refuseUnenforceable(params);
   const { prepared } = params;
-  const kind = prepared === undefined || prepared === null ? 'direct' : 'prepared';
-  if (!(kind === 'direct' ? policy.allowDirectExec : policy.allowPreparedExec)) throw execError('execNotAllowed', { kind });
+  const form = prepared === undefined || prepared === null ? 'direct' : 'prepared';
+  if (!(form === 'direct' ? policy.allowDirectExec : policy.allowPreparedExec)) throw execError('execNotAllowed', { form });
   return {
     id: params.processId,
     spec: prepared === undefined || prepared === null ? directSpec(params, surroundings) : exactSpec(prepared, params),
@@ -67,7 +67,8 @@ function ioOf({ io, tty, pipeStdin }: StartParams): Io {
 /** An absolute path, or the path of a file: URI on this machine. */
 function nativePath(cwd: string): string {
   if (isAbsolute(cwd)) return cwd;
-  if (!cwd.startsWith('file:')) throw invalid(`cwd must be an absolute path or a file: URI, got "${cwd}"`);
+  // Without the slash a URI is relative, and would be taken from the root folder.
+  if (!/^file:\//i.test(cwd)) throw invalid(`cwd must be an absolute path or a file:/ URI, got "${cwd}"`);
   try {
     return fileURLToPath(cwd);
   } catch (error) {

@@ -68,8 +68,8 @@ describe('sluice exec', () => {
     );
     let seen = '';
     child.stdout.on('data', (piece: Buffer) => {
-      if (!seen.includes('ready') && `${seen}${piece}`.includes('ready')) child.kill('SIGTERM');
-      seen += piece;
+      seen += piece.toString();
+      if (seen === 'ready\n') child.kill('SIGTERM');
     });
     const [code] = (await once(child, 'close')) as [number];
     assert.deepEqual([seen, code], ['ready\ngot it\n', 7]);

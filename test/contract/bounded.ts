@@ -116,6 +116,15 @@ export function bounded(connector: Connector): void {
       assert.deepEqual(await client.list(), []);
     });
 
+    test('a handle tells how its process ended also when the server has forgotten it', async () => {
+      await using client = await connector.connect({ limits: { keepClosedMs: 0 } });
+      await using child = await client.start(shell('echo kept; exit 3'));
+      await eventually(async () => assert.deepEqual(await client.list(), []));
+      const ending = await child.exit;
+      assert.deepEqual([ending.kind === 'code' && ending.code, await child.closed], [3, ending]);
+      for await (const { bytes } of child.output) assert.equal(text(bytes), 'kept\n');
+    });
+
     test('no more ended processes are kept than the limit, oldest forgotten first', async () => {
       await using client = await connector.connect({ limits: { maxClosed: 3 } });
       for (const id of ['a', 'b', 'c', 'd', 'e']) {

@@ -184,7 +184,7 @@ export function controlNeverWaits(connector: Connector): void {
       await using client = await connector.connect();
       for (const [, io] of bothKinds) {
         const result = await client.run(['/usr/bin/env'], { cwd: '/', env: { ONLY: 'this', EMPTY: '' }, io });
-        assert.deepEqual(result.stdout.text.split(/\r?\n/).filter(Boolean).sort(), ['EMPTY=', 'ONLY=this']);
+        assert.deepEqual(result.stdout.text.split(/\r?\n/).filter(Boolean).toSorted(), ['EMPTY=', 'ONLY=this']);
       }
     });
 

@@ -13,7 +13,7 @@ if (process.platform === 'linux' && spawnSync('unshare', [...namespace, 'true'])
   describe('as init of a pid namespace', () => {
     test('orphans are collected, and a daemon is ended with its process', () => {
       const { stdout, stderr } = spawnSync('unshare', [...namespace, process.execPath, fixture], { encoding: 'utf8' });
-      assert.deepEqual(JSON.parse(stdout || JSON.stringify(stderr)), { pid: 1, zombies: 0, othersAlive: 0 });
+      assert.deepEqual(JSON.parse(stdout === '' ? JSON.stringify(stderr) : stdout), { pid: 1, zombies: 0, othersAlive: 0 });
     });
   });
 }

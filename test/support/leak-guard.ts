@@ -48,8 +48,8 @@ function openDescriptors(): string[] {
   });
 }
 
-function moreThan(now: readonly string[], before: readonly string[]): string[] {
-  const rest = [...before];
+function moreThan(now: readonly string[], earlier: readonly string[]): string[] {
+  const rest = [...earlier];
   return now.filter((item) => {
     const at = rest.indexOf(item);
     if (at >= 0) rest.splice(at, 1);

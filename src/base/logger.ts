@@ -1,0 +1,15 @@
+// What happened, for whoever runs the server. Fields are plain values, so that no environment, header or payload fits into one.
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** Facts about an event; absent ones are left out. Name bytes, tokens and paths by length or digest, never by content. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };

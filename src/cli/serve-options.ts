@@ -1,0 +1,163 @@
+// THE table of what `sluice serve` can be told. Flags, environment, config file and help are derived from it.
+// One name everywhere: --max-connections, SLUICE_MAX_CONNECTIONS, "maxConnections".
+
+import { type ServerLimits, defaultLimits } from '../server/index.js';
+
+/**
+ * `list` may be given several times; `file` is a path, in a config file relative to that file; `switch` is on or off, as in
+ * --metrics-open and --no-metrics-open.
+ */
+type Kind = 'text' | 'file' | 'list' | 'files' | 'switch' | 'number';
+
+export interface Option {
+  readonly kind: Kind;
+  /** What stands for the value in the help. */
+  readonly placeholder?: string;
+  readonly meaning: string;
+  /** In words, when there is one to tell. */
+  readonly default?: string;
+}
+
+export const plainOptions = {
+  listen: {
+    kind: 'list',
+    placeholder: 'URL',
+    default: 'ws://127.0.0.1:0',
+    meaning:
+      'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. Port 0: any free one. Repeatable.',
+  },
+  'tls-cert': { kind: 'file', placeholder: 'FILE', meaning: 'Certificate chain in PEM, for wss://.' },
+  'tls-key': { kind: 'file', placeholder: 'FILE', meaning: 'Private key of the certificate in PEM.' },
+  'token-file': {
+    kind: 'files',
+    placeholder: 'FILE',
+    meaning: 'Callers present one of the tokens in this file, one per line. Read once, at the start. Repeatable.',
+  },
+  'token-sha256': {
+    kind: 'list',
+    placeholder: 'HEX',
+    meaning: 'Callers present the token with this SHA-256: the server need not know it. Repeatable.',
+  },
+  'jwt-secret-file': {
+    kind: 'file',
+    placeholder: 'FILE',
+    meaning: 'Callers present a JWT signed with HS256 and the secret in this file, 32 bytes or more.',
+  },
+  'jwt-public-key-file': {
+    kind: 'file',
+    placeholder: 'FILE',
+    meaning: 'Callers present a JWT signed with EdDSA; the file holds the Ed25519 public key in PEM.',
+  },
+  'jwt-issuer': { kind: 'text', placeholder: 'NAME', meaning: 'The "iss" that a JWT must have.' },
+  'jwt-audience': {
+    kind: 'text',
+    placeholder: 'NAME',
+    meaning: 'The "aud" that a JWT must have; without it, a JWT must have none.',
+  },
+  'jwt-skew-seconds': {
+    kind: 'number',
+    placeholder: 'SECONDS',
+    default: '30',
+    meaning: 'How far the clocks of issuer and server may differ.',
+  },
+  'allow-origin': {
+    kind: 'list',
+    placeholder: 'ORIGIN',
+    meaning: 'Let web pages of this origin connect, as in https://example.com; all others are refused. Repeatable.',
+  },
+  'allow-host': {
+    kind: 'list',
+    placeholder: 'HOST[:PORT]',
+    meaning: 'Answer to this name too, besides the address listened on; needed behind proxies and forwarded ports. Repeatable.',
+  },
+  'direct-exec': { kind: 'switch', default: 'on', meaning: 'Run commands that callers give directly.' },
+  'prepared-exec': { kind: 'switch', default: 'on', meaning: 'Run commands that callers have prepared.' },
+  'metrics-open': { kind: 'switch', default: 'off', meaning: 'Show /metrics to callers without a token.' },
+  'log-level': { kind: 'text', placeholder: 'LEVEL', default: 'info', meaning: 'debug, info, warn, error or silent; on stderr.' },
+  config: { kind: 'text', placeholder: 'FILE', meaning: 'JSON file with any of these settings, as in {"maxConnections": 10}.' },
+} as const satisfies Record<string, Option>;
+
+/** Flags of this kind. */
+export type PlainOption<K extends Kind> = {
+  [Flag in keyof typeof plainOptions]: (typeof plainOptions)[Flag]['kind'] extends K ? Flag : never;
+}[keyof typeof plainOptions];
+
+export interface LimitOption {
+  /** The flag, where it is not the limit's own name. */
+  readonly flag?: string;
+  readonly unit: 'bytes' | 'ms' | 'count';
+  /** 0 for times, else 1. */
+  readonly min?: number;
+  readonly max?: number;
+  readonly meaning: string;
+}
+
+export const limitOptions = {
+  maxConnections: { unit: 'count', meaning: 'Connections at the same time.' },
+  maxSessionsPerCaller: { flag: 'max-sessions-per-token', unit: 'count', meaning: 'Sessions of one caller.' },
+  maxProcessesPerCaller: {
+    flag: 'max-processes-per-token',
+    unit: 'count',
+    meaning: 'Running processes of one caller, over all sessions.',
+  },
+  maxProcesses: { unit: 'count', meaning: 'Running processes of one session.' },
+  // V8 has no strings longer than 512 MiB.
+  maxMessageBytes: { unit: 'bytes', max: 256 * 1024 * 1024, meaning: 'Longest message of a client.' },
+  maxInFlight: {
+    flag: 'max-requests-in-flight',
+    unit: 'count',
+    meaning: 'Requests of one connection being worked on; more are refused.',
+  },
+  jsonDepth: { unit: 'count', max: 1_000, meaning: 'How deep a message may be nested.' },
+  jsonValues: { unit: 'count', meaning: 'Values in one message.' },
+  detachGraceMs: { unit: 'ms', meaning: 'How long processes run on after their client was lost.' },
+  forceAfterMs: { unit: 'ms', meaning: 'Between SIGTERM and SIGKILL when the caller names no time.' },
+  retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
+  headBytes: { unit: 'bytes', min: 0, meaning: 'Part of that kept for the beginning of each stream.' },
+  retainedEntries: { unit: 'count', meaning: 'Pieces of output kept readable per process.' },
+  readerWindowBytes: { unit: 'bytes', meaning: 'Output a client may have yet to take before its process is held back.' },
+  stdinWindowBytes: { unit: 'bytes', meaning: 'Input per process that is accepted without waiting.' },
+  stdinCapBytes: { unit: 'bytes', meaning: 'Input per process that may wait at most; more is refused.' },
+  drainQuietMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to until this long passed in silence.' },
+  drainLimitMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to no longer than this.' },
+  maxClosed: { unit: 'count', min: 0, meaning: 'Ended processes of one session kept readable.' },
+  maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'Output of all ended processes of one session together.' },
+  keepClosedMs: { unit: 'ms', meaning: 'How long an ended process stays readable.' },
+} as const satisfies Record<keyof ServerLimits, LimitOption>;
+
+export const limitNames = Object.keys(limitOptions).filter(isLimitName);
+
+function isLimitName(name: string): name is keyof ServerLimits {
+  return Object.hasOwn(limitOptions, name);
+}
+
+/** The flag of a limit, without the dashes. */
+export function limitFlag(name: keyof ServerLimits): string {
+  const option: LimitOption = limitOptions[name];
+  return option.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Every option by its flag without the dashes, in the order of the help. */
+export const serveOptions: ReadonlyMap<string, Option> = new Map<string, Option>([
+  ...Object.entries(plainOptions),
+  ...limitNames.map((name): [string, Option] => {
+    const { unit, meaning }: LimitOption = limitOptions[name];
+    const shown = unit === 'bytes' ? printBytes(defaultLimits[name]) : String(defaultLimits[name]);
+    return [limitFlag(name), { kind: 'number', placeholder: unit.toUpperCase(), default: shown, meaning }];
+  }),
+]);
+
+export function envNameOf(flag: string): string {
+  return `SLUICE_${flag.replaceAll('-', '_').toUpperCase()}`;
+}
+
+export function fileNameOf(flag: string): string {
+  return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function printBytes(bytes: number): string {
+  for (const [unit, size] of [['MiB', 1024 * 1024] as const, ['KiB', 1024] as const]) {
+    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`;
+  }
+  return String(bytes);
+}

@@ -1,0 +1,229 @@
+// ExecService over a connection that may be lost and found again. Calls and cursors outlive the connection; what cannot be
+// sent twice without harm is not sent twice.
+
+import * as v from 'valibot';
+import type { Clock } from '../base/clock.js';
+import { type Deferred, deferred } from '../base/deferred.js';
+import {
+  type ExecService,
+  type ProcessEvent,
+  type ProcessId,
+  type Seq,
+  type SessionMethod,
+  asProcessId,
+  decodeOutputFrame,
+  isSessionMethod,
+  notifications,
+  requests,
+  toWire,
+} from '../protocol/index.js';
+import type { Channel } from '../rpc/channel.js';
+import { Connection } from '../rpc/connection.js';
+import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
+import type { EventSource, ExecLink } from './exec-link.js';
+import { RemoteSource } from './remote-source.js';
+import { toExecError } from './remote-error.js';
+
+export interface RemoteOptions {
+  readonly clientName: string;
+  readonly clock: Clock;
+  /** Patience for the answer to `initialize`. */
+  readonly initializeMs: number;
+  /** How long to try to come back after a lost connection; 0 for channels that cannot be opened again. */
+  readonly reconnectMs: number;
+  /** Opens a channel to the same server. */
+  readonly open: () => Promise<Channel>;
+}
+
+/** Calls that a second arrival would change the meaning of. */
+const unrepeatable: ReadonlySet<SessionMethod> = new Set(['process/signal']);
+
+/** Wait between two tries to come back. */
+const retryMs = 100;
+
+/** Far above what the server ever sends; the client has no need to refuse its own server. */
+const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
+
+interface PendingCall {
+  readonly method: SessionMethod;
+  params: unknown;
+  readonly answer: Deferred<unknown>;
+}
+
+export class RemoteLink implements ExecLink {
+  readonly service: ExecService;
+  readonly #options: RemoteOptions;
+  readonly #sources = new Map<ProcessId, RemoteSource>();
+  /** In the order they were made, which is the order they are sent in again. */
+  readonly #calls = new Set<PendingCall>();
+  readonly #ended = deferred<string | undefined>();
+  #connection: Connection | undefined;
+  #sessionId: string | undefined;
+  #writes = 0;
+  #isOver = false;
+
+  private constructor(options: RemoteOptions) {
+    this.#options = options;
+    const methods = Object.keys(requests).filter(isSessionMethod);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets dynamic names: one function for each of its methods
+    this.service = Object.fromEntries(
+      methods.map((method) => [method, (params: object | null | undefined) => this.#call(method, params)]),
+    ) as unknown as ExecService;
+  }
+
+  /** Connects and greets. */
+  static async open(options: RemoteOptions): Promise<RemoteLink> {
+    const link = new RemoteLink(options);
+    await link.#connect();
+    return link;
+  }
+
+  get sessionId(): string {
+    return this.#sessionId ?? '';
+  }
+
+  /** Resolves when the link is over for good; with why, unless it was closed from here. */
+  get ended(): Promise<string | undefined> {
+    return this.#ended.promise;
+  }
+
+  follow(processId: ProcessId, afterSeq: Seq): EventSource {
+    const known = this.#sources.get(processId);
+    if (known !== undefined) return known;
+    const source = new RemoteSource(afterSeq, (seq) => this.#acknowledge(processId, seq));
+    this.#sources.set(processId, source);
+    return source;
+  }
+
+  async close(): Promise<void> {
+    this.#end(undefined);
+    const connection = this.#connection;
+    connection?.close();
+    await connection?.closed;
+  }
+
+  #call(method: SessionMethod, params: object | null | undefined): Promise<unknown> {
+    if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
+    const call: PendingCall = { method, params: toWire(this.#prepared(method, params)), answer: deferred() };
+    this.#calls.add(call);
+    if (this.#connection !== undefined) this.#send(call, this.#connection);
+    return call.answer.promise.finally(() => this.#calls.delete(call)).then((result) => v.parse(requests[method].result, result));
+  }
+
+  /** A start's events may come together with its reply, so their queue is there before; a write gets an id, so it may be sent again. */
+  #prepared(method: SessionMethod, params: object | null | undefined): object | null | undefined {
+    if (method === 'process/start' && params !== null && params !== undefined && 'processId' in params) {
+      this.follow(asProcessId(String(params.processId)), 0);
+    }
+    if (method !== 'process/write') return params;
+    this.#writes += 1;
+    return { writeId: `${this.#options.clientName}-${this.#writes}`, ...params };
+  }
+
+  #send(call: PendingCall, connection: Connection): void {
+    connection.call(call.method, call.params).then(call.answer.resolve, (error: unknown) => {
+      if (error instanceof RpcError) {
+        if (call.method === 'process/start') this.#forgetStart(call.params);
+        return call.answer.reject(toExecError(error));
+      }
+      // Lost on the way: sent again when the connection is back, unless that could do harm.
+      if (this.#isOver || unrepeatable.has(call.method)) return call.answer.reject(error);
+      if (call.method === 'process/start') call.params = { ...(call.params as object), retry: true };
+    });
+  }
+
+  #forgetStart(params: unknown): void {
+    const { processId } = v.parse(v.object({ processId: v.string() }), params);
+    this.#sources.delete(asProcessId(processId));
+  }
+
+  async #connect(): Promise<void> {
+    const { open, clock, clientName, initializeMs, reconnectMs } = this.#options;
+    const connection = new Connection(await open(), limits, clock);
+    connection.serve({
+      request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
+      notification: (method, params) => this.#onNotification(method, params),
+      binary: (frame) => this.#onBinary(frame),
+      errorBody: (error) => ({ code: -32601, message: String(error) }),
+    });
+    try {
+      const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
+      const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
+      const greeting = {
+        clientName,
+        ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
+        ...resume,
+        capabilities: { acks: true, binaryOutput: true },
+      };
+      const result = await connection.call('initialize', greeting, initializeMs);
+      this.#sessionId = v.parse(requests.initialize.result, result).sessionId;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    if (this.#isOver) return connection.close();
+    connection.notify('initialized', {});
+    this.#connection = connection;
+    for (const call of this.#calls) this.#send(call, connection);
+    void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
+  }
+
+  #onLost(problem: string): void {
+    this.#connection = undefined;
+    if (this.#isOver) return;
+    if (this.#options.reconnectMs > 0) void this.#comeBack(problem);
+    else this.#end(problem);
+  }
+
+  async #comeBack(problem: string): Promise<void> {
+    const { clock, reconnectMs } = this.#options;
+    const deadline = clock.now() + reconnectMs;
+    let last = problem;
+    while (!this.#isOver) {
+      try {
+        return await this.#connect();
+      } catch (error) {
+        last = error instanceof Error ? error.message : String(error);
+        // The server answered and will not have us back: trying again would not change its mind.
+        if (error instanceof RpcError || clock.now() >= deadline) return this.#end(last);
+      }
+      await new Promise<void>((resolve) => clock.after(retryMs, resolve));
+    }
+  }
+
+  #end(problem: string | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const error = new ConnectionClosedError(problem ?? 'the client is closed');
+    for (const call of this.#calls) call.answer.reject(error);
+    for (const source of this.#sources.values()) source.end();
+    this.#ended.resolve(problem);
+  }
+
+  #acknowledge(processId: ProcessId, seq: Seq): void {
+    this.#connection?.notify('process/ack', { processId, seq });
+  }
+
+  #onBinary(frame: Uint8Array): void {
+    const output = decodeOutputFrame(frame);
+    if (output !== undefined) this.#deliver({ type: 'output', ...output });
+  }
+
+  #onNotification(method: string, params: unknown): void {
+    switch (method) {
+      case 'process/output':
+        return this.#deliver({ type: 'output', ...v.parse(notifications[method].params, params) });
+      case 'process/exited':
+        return this.#deliver({ type: 'exited', ...v.parse(notifications[method].params, params) });
+      case 'process/closed':
+        return this.#deliver({ type: 'closed', ...v.parse(notifications[method].params, params) });
+      default: // a newer server's; nothing here asked for it
+    }
+  }
+
+  #deliver(event: ProcessEvent): void {
+    const { processId } = event;
+    this.#sources.get(processId)?.push(event);
+    if (event.type === 'closed') this.#sources.delete(processId);
+  }
+}

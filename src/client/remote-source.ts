@@ -1,0 +1,79 @@
+// The events of one process as they arrive over a wire: a queue that the server keeps short, because what is not
+// acknowledged holds the process back.
+
+import type { Ending, ProcessEvent, Seq } from '../protocol/index.js';
+import type { EventSource } from './exec-link.js';
+
+/** Bytes taken before the server is told: a quarter of the window, so that it never has to wait for a reader that keeps up. */
+const acknowledgeEveryBytes = 64 * 1024;
+
+export class RemoteSource implements EventSource {
+  readonly #acknowledge: (seq: Seq) => void;
+  #queue: ProcessEvent[] = [];
+  #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
+  #received: Seq;
+  #takenBytes = 0;
+  #ending: Ending | undefined;
+  #isClosed = false;
+
+  constructor(afterSeq: Seq, acknowledge: (seq: Seq) => void) {
+    this.#received = afterSeq;
+    this.#acknowledge = acknowledge;
+  }
+
+  /** Number of the last event received: where to go on after a lost connection. */
+  get received(): Seq {
+    return this.#received;
+  }
+
+  get ending(): Ending | undefined {
+    return this.#ending;
+  }
+
+  push(event: ProcessEvent): void {
+    if (event.seq <= this.#received) return; // sent again by a server that did not know it had arrived
+    this.#received = event.seq;
+    if (event.type === 'exited') this.#ending = event.ending;
+    if (this.#isClosed) return this.#acknowledge(event.seq); // nobody reads, and the process must not wait for it
+    const waiting = this.#waiting;
+    if (waiting === undefined) {
+      this.#queue.push(event);
+      return;
+    }
+    this.#waiting = undefined;
+    this.#taken(event);
+    waiting(event);
+  }
+
+  next(): Promise<ProcessEvent | undefined> {
+    const event = this.#queue.shift();
+    if (event !== undefined) {
+      this.#taken(event);
+      return Promise.resolve(event);
+    }
+    if (this.#isClosed) return Promise.resolve(undefined);
+    return new Promise((resolve) => (this.#waiting = resolve));
+  }
+
+  /** Lets go of what is queued; the process runs on unhindered. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.end();
+    this.#queue = [];
+    this.#acknowledge(this.#received);
+  }
+
+  /** No more events will come. What is queued can still be taken. */
+  end(): void {
+    this.#isClosed = true;
+    this.#waiting?.(undefined);
+    this.#waiting = undefined;
+  }
+
+  #taken(event: ProcessEvent): void {
+    if (event.type === 'output') this.#takenBytes += event.chunk.length;
+    if (event.type !== 'closed' && this.#takenBytes < acknowledgeEveryBytes) return;
+    this.#takenBytes = 0;
+    this.#acknowledge(event.seq);
+  }
+}

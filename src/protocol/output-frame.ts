@@ -1,0 +1,48 @@
+// process/output as bytes instead of JSON: for peers that agreed to it, worth a base64 of every chunk.
+//
+//   0  u8   stream: 0 stdout, 1 stderr, 2 pty
+//   1  u16  length of the process id in bytes
+//   3  u48  seq
+//   9  u48  bytes missing just before this chunk
+//   15 …    process id, UTF-8; then the chunk
+
+import type { Notification } from './methods.js';
+import { asProcessId } from './ids.js';
+
+type Output = Notification<'process/output'>;
+
+const streams = ['stdout', 'stderr', 'pty'] as const;
+const headerBytes = 15;
+const high = 2 ** 32;
+
+export function encodeOutputFrame({ processId, seq, stream, chunk, droppedBytes = 0 }: Output): Uint8Array {
+  const id = new TextEncoder().encode(processId);
+  const frame = new Uint8Array(headerBytes + id.length + chunk.length);
+  const view = new DataView(frame.buffer);
+  view.setUint8(0, streams.indexOf(stream));
+  view.setUint16(1, id.length);
+  view.setUint16(3, Math.floor(seq / high));
+  view.setUint32(5, seq % high);
+  view.setUint16(9, Math.floor(droppedBytes / high));
+  view.setUint32(11, droppedBytes % high);
+  frame.set(id, headerBytes);
+  frame.set(chunk, headerBytes + id.length);
+  return frame;
+}
+
+/** Undefined for bytes that are no such frame. The chunk is a view on the frame. */
+export function decodeOutputFrame(frame: Uint8Array): Output | undefined {
+  if (frame.length < headerBytes) return undefined;
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  const stream = streams[view.getUint8(0)];
+  const chunkAt = headerBytes + view.getUint16(1);
+  if (stream === undefined || chunkAt > frame.length) return undefined;
+  const droppedBytes = view.getUint16(9) * high + view.getUint32(11);
+  return {
+    processId: asProcessId(new TextDecoder().decode(frame.subarray(headerBytes, chunkAt))),
+    seq: view.getUint16(3) * high + view.getUint32(5),
+    stream,
+    chunk: frame.subarray(chunkAt),
+    ...(droppedBytes === 0 ? {} : { droppedBytes }),
+  };
+}

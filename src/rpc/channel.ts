@@ -1,0 +1,35 @@
+// An ordered two-way pipe of messages. Knows no methods, no ids and no JSON; framing and sockets are the transport's business.
+
+export interface Channel {
+  /** Who is at the other end, for logs: an address, never a secret. */
+  readonly peer: string;
+  /** Call once, before anything can arrive. */
+  listen(listener: ChannelListener): void;
+  /** Sends one message: the text of a JSON value without line feeds. False when the peer lags: bulk senders then await `drained`. */
+  send(text: string): boolean;
+  /** Sends one binary frame, which both sides must have agreed to. False as for `send`. */
+  sendBinary(frame: Uint8Array): boolean;
+  /** Resolves when the peer has caught up, or the channel has closed. */
+  drained(): Promise<void>;
+  /** Bytes sent that the operating system has not taken yet. */
+  readonly queuedBytes: number;
+  /** Stop and go on taking messages from the peer; what it sends meanwhile waits in the socket. */
+  pause(): void;
+  resume(): void;
+  /** Lets what was sent go out, then closes. Closing twice is fine. */
+  close(problem?: string): void;
+  /** Resolves once, when nothing more can be sent or received. */
+  readonly closed: Promise<ChannelEnd>;
+}
+
+export interface ChannelListener {
+  message(text: string): void;
+  binary(frame: Uint8Array): void;
+  /** Something came that is no message: too long, not UTF-8, not framed. The channel goes on when it can. */
+  unreadable(problem: string): void;
+}
+
+/** Why a channel ended; `problem` is absent when either side closed it in good order. */
+export interface ChannelEnd {
+  readonly problem?: string;
+}

@@ -1,0 +1,92 @@
+// The text of one message -> exactly one kind of envelope, and back. JSON-RPC shapes without the `jsonrpc` member.
+
+import type { RpcErrorBody } from './rpc-error.js';
+
+export type RequestId = string | number;
+
+export type Envelope =
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: unknown }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
+  | { readonly kind: 'result'; readonly id: RequestId; readonly result: unknown }
+  | { readonly kind: 'error'; readonly id: RequestId; readonly error: RpcErrorBody }
+  | { readonly kind: 'malformed'; readonly problem: string };
+
+export interface JsonLimits {
+  /** Levels of nesting in one message. */
+  readonly jsonDepth: number;
+  /** Values in one message, containers included. */
+  readonly jsonValues: number;
+}
+
+export function readEnvelope(text: string, limits: JsonLimits): Envelope {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch (error) {
+    return malformed(`not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (!isObject(message)) return malformed('a message is a JSON object');
+  const excess = excessOf(message, limits);
+  if (excess !== undefined) return malformed(excess);
+  const { id, method, params, error } = message;
+  if (id !== undefined && !isRequestId(id)) return malformed('id must be a string or an integer');
+  if (method !== undefined) {
+    if (typeof method !== 'string') return malformed('method must be a string');
+    return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params };
+  }
+  if (id === undefined) return malformed('a message has a method or an id');
+  if ('result' in message) return { kind: 'result', id, result: message['result'] };
+  return isErrorBody(error) ? { kind: 'error', id, error } : malformed('a reply has a result or an error with code and message');
+}
+
+export function requestText(id: RequestId, method: string, params: unknown): string {
+  return JSON.stringify({ id, method, params });
+}
+
+export function notificationText(method: string, params: unknown): string {
+  return JSON.stringify({ method, params });
+}
+
+export function resultText(id: RequestId, result: unknown): string {
+  return JSON.stringify({ id, result: result ?? null });
+}
+
+export function errorText(id: RequestId, error: RpcErrorBody): string {
+  return JSON.stringify({ id, error });
+}
+
+function malformed(problem: string): Envelope {
+  return { kind: 'malformed', problem };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Integers beyond 2^53 would come back as others, so they are no ids. */
+function isRequestId(value: unknown): value is RequestId {
+  return typeof value === 'string' || Number.isSafeInteger(value);
+}
+
+function isErrorBody(value: unknown): value is RpcErrorBody {
+  return isObject(value) && typeof value['code'] === 'number' && typeof value['message'] === 'string';
+}
+
+/** What is too much about a message. Walks without recursion, so depth costs no stack. */
+function excessOf(message: object, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
+  let values = 0;
+  let level: object[] = [message];
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > jsonDepth) return `message is nested deeper than ${jsonDepth} levels`;
+    const next: object[] = [];
+    for (const container of level) {
+      for (const value of Object.values(container) as unknown[]) {
+        values += 1;
+        if (typeof value === 'object' && value !== null) next.push(value);
+      }
+      if (values > jsonValues) return `message has more than ${jsonValues} values`;
+    }
+    level = next;
+  }
+  return undefined;
+}

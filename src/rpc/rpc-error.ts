@@ -1,0 +1,34 @@
+// Failures of a call: those the peer reported, and those of the connection itself, which never get a wire code.
+
+export const parseFailed = -32600;
+export const methodNotFound = -32601;
+
+/** The error member of a reply. */
+export interface RpcErrorBody {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** The peer answered with an error. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: RpcErrorBody) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The connection ended before the answer came: whether the call took effect is not known. */
+export class ConnectionClosedError extends Error {
+  override readonly name = 'ConnectionClosedError';
+}
+
+/** The answer did not come in time; the connection may be fine. */
+export class CallTimeoutError extends Error {
+  override readonly name = 'CallTimeoutError';
+}

@@ -1,0 +1,230 @@
+// A connection driving a session: the handshake and the calls. Owns nothing but what it follows; the session owns the processes.
+
+import type { Logger } from '../base/logger.js';
+import {
+  ExecError,
+  type ExecService,
+  type Method,
+  type Params,
+  type ProcessId,
+  type Result,
+  execError,
+  isExecError,
+  isMethod,
+  isSessionMethod,
+  protocolVersion,
+  toWire,
+} from '../protocol/index.js';
+import type { Connection, Reply } from '../rpc/connection.js';
+import type { RpcErrorBody } from '../rpc/rpc-error.js';
+import { callService, readNotification, readParams } from './dispatch.js';
+import { environmentInfo } from './environment-info.js';
+import { createExecService } from './exec-service.js';
+import { Followings } from './followings.js';
+import { processStartFields } from './logger.js';
+import type { Metrics } from './metrics.js';
+import type { Session } from './session.js';
+import type { Holder, Identity, SessionTable } from './session-table.js';
+
+export interface AttachmentContext {
+  readonly connection: Connection;
+  readonly identity: Identity;
+  readonly sessions: SessionTable;
+  /** Running processes over all sessions of one caller. */
+  readonly maxProcessesPerCaller: number;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** A process of another session that this connection follows. */
+interface Guest {
+  readonly service: ExecService;
+  readonly role: 'watch' | 'drive';
+}
+
+/** The session this connection drives. */
+interface Driving {
+  readonly session: Session;
+  readonly service: ExecService;
+  readonly followings: Followings;
+}
+
+type State =
+  | { readonly kind: 'new' }
+  | ({ readonly kind: 'greeted' | 'ready' } & Driving)
+  /** Its session went to another connection, or its own has ended. */
+  | { readonly kind: 'over' };
+
+/** What a watcher may ask for. */
+const watcherMethods: ReadonlySet<string> = new Set(['process/read', 'process/wait', 'process/snapshot']);
+
+export class Attachment implements Holder {
+  readonly #context: AttachmentContext;
+  readonly #guests = new Map<ProcessId, Guest>();
+  #state: State = { kind: 'new' };
+
+  constructor(context: AttachmentContext) {
+    this.#context = context;
+    const { connection } = context;
+    connection.serve({
+      request: (method, params) => this.#onRequest(method, params),
+      notification: (method, params) => this.#onNotification(method, params),
+      binary: () => connection.close('binary frames go from server to client only'),
+      errorBody: (error) => this.#errorBody(error),
+    });
+    void connection.closed.then(() => this.#onClosed());
+  }
+
+  fence(): void {
+    this.#end();
+    this.#context.connection.close('session has been resumed by another connection');
+  }
+
+  async #onRequest(method: string, params: unknown): Promise<Reply> {
+    this.#context.metrics.requested(method);
+    if (!isMethod(method)) throw execError('methodNotFound', { method });
+    if (method === 'initialize') return this.#initialize(readParams(method, params));
+    const driving = this.#requireReady(method);
+    if (method === 'process/attach') return this.#attach(driving, readParams(method, params));
+    if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
+    if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
+    if (method === 'process/start') return this.#start(driving, readParams(method, params));
+    if (method === 'process/list') return { result: this.#list(driving, readParams(method, params)) };
+    const read = readParams(method, params);
+    return { result: await callService(this.#serviceFor(driving, method, read), method, read) };
+  }
+
+  #onNotification(method: string, params: unknown): void {
+    this.#context.metrics.requested(method);
+    if (method === 'initialized' && this.#state.kind === 'greeted') this.#state = { ...this.#state, kind: 'ready' };
+    else if (method === 'process/ack' && this.#state.kind === 'ready') {
+      const { processId, seq } = readNotification(method, params);
+      this.#state.followings.acknowledge(processId, seq);
+    } else throw execError('strayNotification', { method });
+  }
+
+  #initialize(params: Params<'initialize'>): Reply {
+    if (this.#state.kind !== 'new') throw execError('alreadyInitialized', {});
+    const { connection, identity, sessions } = this.#context;
+    const { resumeSessionId, takeover, cursors } = params;
+    const agreement = { acks: params.capabilities?.acks === true, binaryOutput: params.capabilities?.binaryOutput === true };
+    const isResumed = typeof resumeSessionId === 'string';
+    const session = isResumed
+      ? sessions.resume(resumeSessionId, identity, { holder: this, takeover: takeover === true })
+      : sessions.open(identity, { isResumable: resumeSessionId === null, holder: this });
+    const followings = new Followings(connection, session, agreement);
+    this.#state = { kind: 'greeted', session, service: createExecService(session), followings };
+    const result: Result<'initialize'> = {
+      protocolVersion,
+      sessionId: session.id,
+      environmentInfo: environmentInfo(session.surroundings),
+      capabilities: agreement,
+    };
+    return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
+  }
+
+  async #start({ session, service, followings }: Driving, params: Params<'process/start'>): Promise<Reply> {
+    const { processId } = params;
+    const { sessions, identity, maxProcessesPerCaller, metrics, logger } = this.#context;
+    if (this.#guests.has(processId)) throw execError('processExists', { processId });
+    const running = sessions.visibleTo(identity).reduce((sum, each) => sum + each.processes.runningCount, 0);
+    if (running >= maxProcessesPerCaller) throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
+    const isKnown = session.processes.find(processId) !== undefined;
+    const begunAt = performance.now();
+    const result = await callService(service, 'process/start', params);
+    if (isKnown) return { result }; // sent again; its events are on their way already
+    const { pid, program } = session.processes.get(processId);
+    metrics.spawned((performance.now() - begunAt) / 1000);
+    logger.info('process started', processStartFields({ processId, program, pid }));
+    const reader = followings.openOwn(processId, 0);
+    return { result, afterReply: () => followings.follow(processId, reader, { isOwn: true }) };
+  }
+
+  #attach({ session, followings }: Driving, params: Params<'process/attach'>): Reply {
+    const { processId } = params;
+    const role = params.role ?? 'watch';
+    const owner = this.#sessionFor(session, params.sessionId ?? session.id);
+    const target = owner.processes.get(processId);
+    const isOwn = owner === session;
+    if (!isOwn && session.processes.find(processId) !== undefined) throw execError('processExists', { processId });
+    if (!isOwn) this.#guests.set(processId, { service: createExecService(owner), role });
+    const cursor = params.afterSeq ?? 0;
+    const reader = isOwn ? followings.openOwn(processId, cursor) : target.log.openViewer(cursor);
+    followings.drop(processId);
+    const result = toWire({ process: target.status(), role });
+    return { result, afterReply: () => followings.follow(processId, reader, { isOwn }) };
+  }
+
+  #detach({ followings }: Driving, { processId }: Params<'process/detach'>): Reply {
+    followings.drop(processId);
+    this.#guests.delete(processId);
+    return { result: {} };
+  }
+
+  #list({ session }: Driving, params: Params<'process/list'>): Result<'process/list'> {
+    if (params?.scope !== 'all') return { processes: session.processes.list().map((each) => each.status()) };
+    const { sessions, identity } = this.#context;
+    const processes = sessions
+      .visibleTo(identity)
+      .flatMap(({ id, processes: table }) => table.list().map((each) => ({ ...each.status(), sessionId: id })));
+    return { processes };
+  }
+
+  /** Whose process a call is about: this session's, or a followed one's when the role allows the call. */
+  #serviceFor({ service }: Driving, method: string, params: { readonly processId?: ProcessId } | null | undefined): ExecService {
+    const processId = params?.processId;
+    const guest = processId === undefined ? undefined : this.#guests.get(processId);
+    if (processId === undefined || guest === undefined) return service;
+    if (guest.role === 'watch' && !watcherMethods.has(method)) throw execError('watchOnly', { processId, method });
+    return guest.service;
+  }
+
+  #sessionFor(own: Session, id: string): Session {
+    const found = id === own.id ? own : this.#context.sessions.find(id, this.#context.identity);
+    if (found === undefined) throw execError('sessionNotFound', { sessionId: id });
+    return found;
+  }
+
+  #requireReady(method: Method): Driving {
+    const family = familyOf(method);
+    switch (this.#state.kind) {
+      case 'ready':
+        return this.#state;
+      case 'greeted':
+        throw execError('notReady', { family });
+      case 'new':
+      case 'over':
+        throw execError('notInitialized', { family });
+    }
+  }
+
+  /** Internal faults are ours to look at; the peer only learns that there was one. */
+  #errorBody(error: unknown): RpcErrorBody {
+    const { metrics, logger } = this.#context;
+    const known =
+      error instanceof ExecError ? error : execError('internalError', { problem: 'internal error' }, { cause: error });
+    if (known !== error) {
+      logger.error('internal error', { problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    }
+    metrics.answeredWithError(known.code);
+    if (isExecError(known, 'spawnFailed')) metrics.spawnFailed(known.data.failure);
+    return { code: known.code, message: known.message, data: Object.assign({ kind: known.kind }, known.data) };
+  }
+
+  #onClosed(): void {
+    const state = this.#state;
+    this.#end();
+    if (state.kind === 'greeted' || state.kind === 'ready') this.#context.sessions.release(state.session, this);
+  }
+
+  #end(): void {
+    if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') this.#state.followings.end();
+    this.#state = { kind: 'over' };
+  }
+}
+
+/** How Codex names the groups of methods in its errors. */
+function familyOf(method: Method): string {
+  if (method === 'environment/info') return 'environment info';
+  return method === 'environment/status' ? 'environment status' : 'exec';
+}

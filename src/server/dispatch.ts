@@ -1,0 +1,44 @@
+// Method name and raw parameters -> validated -> service -> wire form. Bad parameters are answered here, once.
+
+import * as v from 'valibot';
+import {
+  type ExecService,
+  type Method,
+  type Notification,
+  type Params,
+  type SessionMethod,
+  execError,
+  notifications,
+  requests,
+  toWire,
+} from '../protocol/index.js';
+
+/** The method's parameters, or an error that says which member is wrong and how. */
+export function readParams<M extends Method>(method: M, params: unknown): Params<M> {
+  const parsed = v.safeParse(requests[method].params, params);
+  if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets a dynamic name: its schema made this value
+  return parsed.output as Params<M>;
+}
+
+/** The same for a notification of the client's. */
+export function readNotification<N extends keyof typeof notifications>(method: N, params: unknown): Notification<N> {
+  const parsed = v.safeParse(notifications[method].params, params);
+  if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets a dynamic name: its schema made this value
+  return parsed.output as Notification<N>;
+}
+
+/** Calls the handler before returning, so that calls keep their order. */
+export async function callService<M extends SessionMethod>(service: ExecService, method: M, params: Params<M>): Promise<unknown> {
+  return toWire(await service[method](params));
+}
+
+function describeIssue(issue: v.BaseIssue<unknown>): string {
+  const path = issue.path?.map(({ key }) => String(key)).join('.');
+  const where = path === undefined ? 'params' : path;
+  // valibot words its own checks as "Invalid …: Expected …"; ours say what is wrong as they are.
+  return issue.message.startsWith('Invalid ')
+    ? `${where}: expected ${issue.expected ?? 'another value'}, got ${issue.received}`
+    : `${where}: ${issue.message}`;
+}

@@ -1,0 +1,166 @@
+// What the server counts, and the Prometheus text of it. Counting is adding to a number; everything else happens when somebody asks.
+
+import { type ProcessStatus, type SpawnFailure, errorTable, notifications, requests } from '../protocol/index.js';
+
+/** What the server reports as it happens. Each call is an addition. */
+export interface Metrics {
+  requested(method: string): void;
+  answeredWithError(code: number): void;
+  /** `seconds`: from the request to the running process. */
+  spawned(seconds: number): void;
+  spawnFailed(failure: SpawnFailure): void;
+  /** Bytes that processes wrote. */
+  output(bytes: number): void;
+  /** Bytes that retention gave up before they were asked for. */
+  dropped(bytes: number): void;
+}
+
+/** What there is right now. Looked up when the text is made, so that nothing has to be kept up to date in between. */
+export interface Gauges {
+  connections(): number;
+  sessions(): number;
+  processes(): Readonly<Record<ProcessStatus['state'], number>>;
+  /** Offered to children that have not read it yet. */
+  stdinQueuedBytes(): number;
+  /** Sent to clients that have not taken it yet. */
+  sendQueuedBytes(): number;
+}
+
+/** Where nobody looks. */
+export const silentMetrics: Metrics = {
+  requested() {},
+  answeredWithError() {},
+  spawned() {},
+  spawnFailed() {},
+  output() {},
+  dropped() {},
+};
+
+export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Upper bounds in seconds: half a millisecond is a spawn on an idle machine, a second one on a drowning machine. */
+const spawnBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/** Codes of JSON-RPC itself and, the last, of its connection when too much is asked at once. Ours are in the error table. */
+const rpcCodes = [-32700, -32600, -32601, -32602, -32603, -32022];
+
+const failures = {
+  programNotFound: true,
+  notExecutable: true,
+  permissionDenied: true,
+  cwdNotFound: true,
+  cwdNotDirectory: true,
+  badArgument: true,
+  outOfResources: true,
+} satisfies Record<SpawnFailure, true>;
+
+export class ServerMetrics implements Metrics {
+  readonly #requests = new Tally([...Object.keys(requests), ...Object.keys(notifications)]);
+  readonly #errors = new Tally([...rpcCodes, ...Object.values(errorTable).map(({ code }) => code)].map(String));
+  readonly #spawnFailures = new Tally(Object.keys(failures));
+  readonly #spawnBuckets = spawnBounds.map(() => 0);
+  #spawns = 0;
+  #spawnSeconds = 0;
+  #outputBytes = 0;
+  #droppedBytes = 0;
+
+  requested(method: string): void {
+    this.#requests.add(method);
+  }
+
+  answeredWithError(code: number): void {
+    this.#errors.add(String(code));
+  }
+
+  spawned(seconds: number): void {
+    this.#spawns += 1;
+    this.#spawnSeconds += seconds;
+    const bucket = spawnBounds.findIndex((bound) => seconds <= bound);
+    if (bucket >= 0) this.#spawnBuckets[bucket] = (this.#spawnBuckets[bucket] ?? 0) + 1;
+  }
+
+  spawnFailed(failure: SpawnFailure): void {
+    this.#spawnFailures.add(failure);
+  }
+
+  output(bytes: number): void {
+    this.#outputBytes += bytes;
+  }
+
+  dropped(bytes: number): void {
+    this.#droppedBytes += bytes;
+  }
+
+  /** The text exposition format, version 0.0.4. */
+  text(gauges: Gauges): string {
+    return [
+      gauge('sluice_connections', 'Connections open now.', single(gauges.connections())),
+      gauge('sluice_sessions', 'Sessions, attached and detached ones.', single(gauges.sessions())),
+      gauge('sluice_processes', 'Processes by state.', byLabel('state', Object.entries(gauges.processes()))),
+      gauge('sluice_stdin_queued_bytes', 'Input that children have not read yet.', single(gauges.stdinQueuedBytes())),
+      gauge('sluice_send_queued_bytes', 'Messages that clients have not taken yet.', single(gauges.sendQueuedBytes())),
+      counter('sluice_output_bytes_total', 'Bytes that processes wrote.', single(this.#outputBytes)),
+      counter('sluice_dropped_bytes_total', 'Output given up before it was asked for.', single(this.#droppedBytes)),
+      histogram('sluice_spawn_seconds', 'Time to start a process.', this.#spawnSamples()),
+      counter('sluice_spawn_failures_total', 'Commands that never ran.', byLabel('failure', this.#spawnFailures.counts)),
+      counter('sluice_requests_total', 'Messages received, by method.', byLabel('method', this.#requests.counts)),
+      counter('sluice_errors_total', 'Errors answered, by code.', byLabel('code', this.#errors.counts)),
+    ].join('');
+  }
+
+  #spawnSamples(): Sample[] {
+    let total = 0;
+    const buckets = spawnBounds.map((bound, index): [string, number] => {
+      total += this.#spawnBuckets[index] ?? 0;
+      return [String(bound), total];
+    });
+    return [
+      ...byLabel('le', [...buckets, ['+Inf', this.#spawns]]).map((bucket) => ({ ...bucket, suffix: '_bucket' })),
+      { suffix: '_sum', labels: '', value: this.#spawnSeconds },
+      { suffix: '_count', labels: '', value: this.#spawns },
+    ];
+  }
+}
+
+/** Counts by label. Only names known beforehand get a count of their own, so that no caller can make the table grow. */
+class Tally {
+  readonly counts: Map<string, number>;
+
+  constructor(names: readonly string[]) {
+    this.counts = new Map([...names, 'other'].map((name) => [name, 0]));
+  }
+
+  add(name: string): void {
+    const known = this.counts.has(name) ? name : 'other';
+    this.counts.set(known, (this.counts.get(known) ?? 0) + 1);
+  }
+}
+
+interface Sample {
+  readonly suffix: string;
+  readonly labels: string;
+  readonly value: number;
+}
+
+function single(value: number): Sample[] {
+  return [{ suffix: '', labels: '', value }];
+}
+
+function byLabel(label: string, counts: Iterable<readonly [string, number]>): Sample[] {
+  return [...counts].map(([name, value]) => ({ suffix: '', labels: `{${label}="${escaped(name)}"}`, value }));
+}
+
+const counter = familyOf('counter');
+const gauge = familyOf('gauge');
+const histogram = familyOf('histogram');
+
+function familyOf(type: string): (name: string, help: string, samples: readonly Sample[]) => string {
+  return (name, help, samples) => {
+    const lines = samples.map(({ suffix, labels, value }) => `${name}${suffix}${labels} ${value}\n`);
+    return [`# HELP ${name} ${help}\n`, `# TYPE ${name} ${type}\n`, ...lines].join('');
+  };
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}

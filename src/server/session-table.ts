@@ -1,0 +1,111 @@
+// Which sessions there are, who may use them, and how long one waits for its client to come back.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock, Timer } from '../base/clock.js';
+import { asSessionId, execError } from '../protocol/index.js';
+import type { Session } from './session.js';
+
+/** Who a caller is, as far as limits and visibility go. Everybody is the same where no credentials are asked for. */
+export interface Identity {
+  readonly subject: string;
+}
+
+/** The connection that drives a session. */
+export interface Holder {
+  /** The session went to another connection. */
+  fence(): void;
+}
+
+export interface SessionLimits {
+  /** How long a resumable session's processes run on after its connection was lost. */
+  readonly detachGraceMs: number;
+  readonly maxSessionsPerCaller: number;
+}
+
+interface Entry {
+  readonly session: Session;
+  readonly identity: Identity;
+  readonly isResumable: boolean;
+  holder: Holder | undefined;
+  grace: Timer | undefined;
+}
+
+interface Context {
+  readonly clock: Clock;
+  readonly limits: SessionLimits;
+  readonly createSession: (id: Session['id']) => Session;
+}
+
+export class SessionTable {
+  readonly #context: Context;
+  readonly #entries = new Map<string, Entry>();
+  /** Sessions on their way out; a server that closes waits for them. */
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  all(): Session[] {
+    return [...this.#entries.values()].map(({ session }) => session);
+  }
+
+  open(identity: Identity, { isResumable, holder }: { isResumable: boolean; holder: Holder | undefined }): Session {
+    const limit = this.#context.limits.maxSessionsPerCaller;
+    if (this.visibleTo(identity).length >= limit) throw execError('tooManySessions', { limit });
+    const session = this.#context.createSession(asSessionId(randomUUID()));
+    this.#entries.set(session.id, { session, identity, isResumable, holder, grace: undefined });
+    return session;
+  }
+
+  /** Takes a session over from a connection that was lost, or, when asked to, from one that was not. */
+  resume(id: string, identity: Identity, { holder, takeover }: { holder: Holder; takeover: boolean }): Session {
+    const entry = this.#entries.get(id);
+    // Somebody else's session does not exist for this caller.
+    if (entry === undefined || entry.identity.subject !== identity.subject) throw execError('sessionNotFound', { sessionId: id });
+    if (entry.holder !== undefined && !takeover) throw execError('sessionAttached', { sessionId: id });
+    const fenced = entry.holder;
+    entry.holder = holder;
+    entry.grace?.cancel();
+    entry.grace = undefined;
+    fenced?.fence();
+    return entry.session;
+  }
+
+  /** The holder's connection has ended. A session it no longer holds is none of its business. */
+  release(session: Session, holder: Holder): void {
+    const entry = this.#entries.get(session.id);
+    if (entry === undefined || entry.holder !== holder) return;
+    entry.holder = undefined;
+    if (!entry.isResumable) return this.#end(entry);
+    entry.grace = this.#context.clock.after(this.#context.limits.detachGraceMs, () => this.#end(entry));
+  }
+
+  find(id: string, identity: Identity): Session | undefined {
+    const entry = this.#entries.get(id);
+    return entry?.identity.subject === identity.subject ? entry.session : undefined;
+  }
+
+  visibleTo(identity: Identity): Session[] {
+    return [...this.#entries.values()]
+      .filter((entry) => entry.identity.subject === identity.subject)
+      .map(({ session }) => session);
+  }
+
+  /** Ends every session and waits until all processes are gone. */
+  async close(forceAfterMs: number): Promise<void> {
+    for (const entry of [...this.#entries.values()]) this.#end(entry, forceAfterMs);
+    await Promise.all(this.#closing);
+  }
+
+  #end(entry: Entry, forceAfterMs = 0): void {
+    this.#entries.delete(entry.session.id);
+    entry.grace?.cancel();
+    const closing = entry.session.close('disconnected', forceAfterMs).finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+}

@@ -1,0 +1,43 @@
+// Gives `sluice serve` arguments, variables and a config file, without any of them being real.
+
+import assert from 'node:assert/strict';
+import { type ServeConfig, readServeCommand } from '#src/cli/serve-config.js';
+
+export interface Given {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Content of /etc/sluice/config.json. */
+  readonly file?: unknown;
+}
+
+export const configFile = '/etc/sluice/config.json';
+
+/** With the file, when one is given, named by a flag. */
+export function run(args: readonly string[], { env = {}, file }: Given = {}) {
+  const withFile = file === undefined ? args : [...args, '--config', configFile];
+  return readServeCommand({
+    args: withFile,
+    env,
+    readText: (path) => {
+      assert.equal(path, configFile);
+      return typeof file === 'string' ? file : JSON.stringify(file);
+    },
+  });
+}
+
+export function serve(args: readonly string[], given?: Given): ServeConfig {
+  const command = run(args, given);
+  assert.ok(command.kind === 'serve');
+  return command.config;
+}
+
+/** The error is one line that matches. */
+export function refuses(problem: RegExp, args: readonly string[], given?: Given): void {
+  assert.throws(
+    () => run(args, given),
+    (error: Error) => {
+      assert.match(error.message, problem);
+      assert.ok(!error.message.includes('\n'), error.message);
+      return true;
+    },
+  );
+}

@@ -1,0 +1,29 @@
+// Where a server may listen without credentials.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Bind, requireSafeBind } from '#src/server/auth/index.js';
+
+describe('an address', () => {
+  const open = { kind: 'none' } as const;
+  const at = (address: string): Bind => ({ kind: 'websocket', scheme: 'ws', host: address, port: 4500 });
+
+  test('of this machine alone may be listened on without credentials', () => {
+    for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])
+      requireSafeBind(at(address), open);
+    requireSafeBind({ kind: 'unix', path: '/run/sluice.sock' }, open);
+    requireSafeBind({ kind: 'stdio' }, open);
+  });
+
+  test('that others can reach needs credentials, and the error is one line that says which flags to use', () => {
+    for (const address of ['0.0.0.0', '::', '10.0.0.1', '192.168.1.1', 'fe80::1', '::ffff:10.0.0.1', 'localhost', '128.0.0.1']) {
+      assert.throws(
+        () => requireSafeBind(at(address), open),
+        /^Error: refusing to listen on .* --token-file, --token-sha256, .*--jwt-.*$/,
+        address,
+      );
+      requireSafeBind(at(address), { kind: 'tokens' });
+    }
+    assert.throws(() => requireSafeBind(at('::'), open), /ws:\/\/\[::\]:4500 .*or listen on ws:\/\/\[::1\]:4500$/);
+  });
+});

@@ -1,0 +1,134 @@
+// Loading credentials, and being recognised by them.
+
+import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { type CredentialSource, authenticate, loadCredentials } from '#src/server/auth/credentials.js';
+import { edDsa, hs256, keys, now, publicKeyPem, scratchFolder, secret } from './auth-tokens.js';
+
+const nowMs = now * 1000;
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const tokens = (files: readonly string[], digests: readonly string[] = []): CredentialSource => ({
+  kind: 'tokens',
+  files,
+  sha256: digests,
+});
+const jwt = (key: Extract<CredentialSource, { kind: 'jwt' }>['key']): CredentialSource => ({ kind: 'jwt', key, skewSeconds: 30 });
+
+describe('tokens', () => {
+  test('of a file, and such as are given by their digest, are all known', async () => {
+    using folder = scratchFolder();
+    const file = folder.write('tokens', '\nfirst-token\r\n  second-token  \n\n');
+    const credentials = await loadCredentials(tokens([file], [sha256('third-token').toUpperCase()]));
+    for (const token of ['first-token', 'second-token', 'third-token']) {
+      assert.deepEqual(authenticate(credentials, token, nowMs), {
+        ok: true,
+        identity: { subject: `token:${sha256(token).slice(0, 8)}` },
+      });
+    }
+  });
+
+  test('that are missing, empty, wrong, cut off or in other letters are refused', async () => {
+    const credentials = await loadCredentials(tokens([], [sha256('right-token')]));
+    for (const token of [undefined, '', 'wrong', 'right-toke', 'right-token ', 'Right-token', sha256('right-token')]) {
+      assert.equal(authenticate(credentials, token, nowMs).ok, false, String(token));
+    }
+  });
+
+  test('are read once: a file that changes later changes nothing', async () => {
+    using folder = scratchFolder();
+    const credentials = await loadCredentials(tokens([folder.write('tokens', 'old-token')]));
+    folder.write('tokens', 'new-token');
+    assert.deepEqual(
+      [authenticate(credentials, 'old-token', nowMs).ok, authenticate(credentials, 'new-token', nowMs).ok],
+      [true, false],
+    );
+  });
+
+  test('are kept as digests only', async () => {
+    using folder = scratchFolder();
+    const credentials = await loadCredentials(tokens([folder.write('tokens', 'plain-token')]));
+    assert.deepEqual(credentials, { kind: 'tokens', digests: [createHash('sha256').update('plain-token').digest()] });
+  });
+
+  test('and signatures are compared in constant time', () => {
+    const source = (name: string) => readFileSync(new URL(`../../src/server/auth/${name}.ts`, import.meta.url), 'utf8');
+    assert.match(source('credentials'), /timingSafeEqual\(digest, candidate\)/);
+    assert.match(source('jwt'), /timingSafeEqual\(signature, expected\)/);
+    for (const name of ['credentials', 'jwt', 'gate']) {
+      assert.doesNotMatch(source(name), /(?:digest|signature|\btoken)\w* [=!]==? (?!undefined|'')/, name);
+    }
+  });
+
+  test('cannot be loaded when there is none, and the error does not repeat a secret', async () => {
+    using folder = scratchFolder();
+    const cases: readonly [CredentialSource, RegExp][] = [
+      [tokens([folder.write('empty', ' \n\n')]), /token file ".*empty" is empty/],
+      [tokens([folder.write('spaced', 'a-token\nhunter2 hunter2')]), /"[^"]*spaced", line 2: .*printable ASCII/],
+      [tokens([folder.write('umlaut', 'hunter2ü')]), /line 1: .*printable ASCII/],
+      [tokens(['/no/such/file']), /cannot read token file "\/no\/such\/file": ENOENT/],
+      [tokens([], ['hunter2']), /64 hexadecimal digits, got 7 characters/],
+      [tokens([]), /no token is given/],
+    ];
+    for (const [source, problem] of cases) {
+      await assert.rejects(
+        loadCredentials(source),
+        (error: Error) => problem.test(error.message) && !error.message.includes('hunter2'),
+      );
+    }
+  });
+});
+
+describe('keys for JWTs', () => {
+  test('are a shared secret without the line feed an editor left, or a public key', async () => {
+    using folder = scratchFolder();
+    const shared = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', `${secret}\n`) }));
+    const asymmetric = await loadCredentials(jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('key', publicKeyPem) }));
+    assert.deepEqual(authenticate(shared, hs256(), nowMs), { ok: true, identity: { subject: 'jwt:alice' } });
+    assert.deepEqual(authenticate(asymmetric, edDsa(), nowMs), { ok: true, identity: { subject: 'jwt:alice' } });
+    assert.equal(authenticate(asymmetric, hs256({}, publicKeyPem), nowMs).ok, false);
+  });
+
+  test('of random bytes keep each of them, a line feed at the end included', async () => {
+    using folder = scratchFolder();
+    const bytes = Buffer.concat([Buffer.from([0xff]), randomBytes(30), Buffer.from('\n')]);
+    const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', bytes) }));
+    assert.equal(credentials.kind === 'jwt' && credentials.key.symmetricKeySize, 32);
+  });
+
+  test('that would be unsafe are refused', async () => {
+    using folder = scratchFolder();
+    const privatePem = keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const rsaPem = generateKeyPairSync('rsa', { modulusLength: 2048 })
+      .publicKey.export({ type: 'spki', format: 'pem' })
+      .toString();
+    const cases: readonly [CredentialSource, RegExp][] = [
+      [jwt({ algorithm: 'HS256', secretFile: folder.write('short', 'x'.repeat(31)) }), /at least 32 bytes, got 31/],
+      [jwt({ algorithm: 'HS256', secretFile: folder.write('padded', `${'x'.repeat(31)}\n\n`) }), /got 31/],
+      [jwt({ algorithm: 'HS256', secretFile: folder.write('pem', publicKeyPem) }), /holds a PEM key/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('private', privatePem) }), /holds a private key/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('rsa', rsaPem) }), /must hold an Ed25519 key, got rsa/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('garbage', 'garbage') }), /public key in PEM/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: '/no/such/key' }), /cannot read JWT public key file "\/no\/such\/key"/],
+    ];
+    for (const [source, problem] of cases) await assert.rejects(loadCredentials(source), problem);
+  });
+
+  test('never see a token of unreasonable length', async () => {
+    using folder = scratchFolder();
+    const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', secret) }));
+    const huge = hs256({ claims: { padding: 'x'.repeat(100_000) } });
+    assert.deepEqual(authenticate(credentials, huge, nowMs), { ok: false, problem: 'the token is longer than 8192 characters' });
+  });
+
+  test('do not vouch for a subject of unreasonable length', async () => {
+    using folder = scratchFolder();
+    const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', secret) }));
+    assert.equal(authenticate(credentials, hs256({ claims: { sub: 'x'.repeat(513) } }), nowMs).ok, false);
+  });
+});
+
+test('without credentials everybody is the same caller', () => {
+  assert.deepEqual(authenticate({ kind: 'none' }, 'whatever', nowMs), { ok: true, identity: { subject: 'anybody' } });
+});

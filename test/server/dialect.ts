@@ -1,0 +1,222 @@
+// The Codex dialect on the wire: what a client of the prototype or of the newest release sends and expects.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type RawPeer, errorOf, paramsOf, resultOf } from '../support/raw-peer.js';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+const shell = (script: string, more: object = {}) => ({ argv: ['sh', '-c', script], cwd: '/tmp', env, tty: false, ...more });
+
+export function dialect(name: string, open: () => Promise<RawPeer>): void {
+  describe(`the dialect over ${name}`, () => {
+    test('initialize answers with everything either kind of client looks for', async () => {
+      await using peer = await open();
+      const result = resultOf(await peer.request('initialize', { clientName: 'test', resumeSessionId: null }));
+      assert.equal(result['protocolVersion'], 'exec-server.v0');
+      assert.match(String(result['sessionId']), /^[0-9a-f-]{36}$/);
+      const info = result['environmentInfo'] as Record<string, unknown>;
+      assert.deepEqual(Object.keys(info).includes('shell') && String(info['cwd']).startsWith('file://'), true);
+    });
+
+    test('methods before initialize and before initialized are refused in the words clients know', async () => {
+      await using peer = await open();
+      const early = errorOf(await peer.request('process/read', { processId: 'x' }));
+      assert.deepEqual([early.code, early.message], [-32600, 'client must call initialize before using exec methods']);
+      await peer.request('initialize', { clientName: 'test' });
+      const soon = errorOf(await peer.request('environment/status'));
+      assert.deepEqual(
+        [soon.code, soon.message],
+        [-32600, 'client must send initialized before using environment status methods'],
+      );
+    });
+
+    test('a failed initialize may be tried again, a second one not', async () => {
+      await using peer = await open();
+      assert.equal(errorOf(await peer.request('initialize')).code, -32602);
+      assert.match(errorOf(await peer.request('initialize', {})).message, /clientName/);
+      resultOf(await peer.request('initialize', { clientName: 'test' }));
+      const again = errorOf(await peer.request('initialize', { clientName: 'test' }));
+      assert.deepEqual([again.code, again.message], [-32600, 'initialize may only be sent once per connection']);
+    });
+
+    test('what is no message is answered with id -1, and the connection lives on', async () => {
+      await using peer = await open();
+      await peer.greet();
+      const junk = [
+        'not json',
+        '[]',
+        '"text"',
+        '{}',
+        '{"id":null,"method":"environment/status"}',
+        '{"id":1.5,"method":"x"}',
+        '{"method":7}',
+      ];
+      for (const [index, text] of junk.entries()) {
+        peer.send(text);
+        const refusals = () => peer.messages.filter(({ id }) => id === -1).length;
+        await peer.find(() => refusals() > index, `refusal of ${text}`);
+      }
+      assert.ok(peer.messages.filter(({ id }) => id === -1).every((message) => errorOf(message).code === -32600));
+      assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
+    });
+
+    test('unknown methods are -32601, stray notifications are answered, unknown members are ignored', async () => {
+      await using peer = await open();
+      await peer.greet();
+      assert.equal(errorOf(await peer.request('fs/readFile', { path: 'file:///x' })).code, -32601);
+      peer.send('{"method":"no/such","params":{}}');
+      assert.equal(errorOf(await peer.reply(-1)).code, -32600);
+      resultOf(await peer.request('process/start', { processId: 'p', ...shell('exit 0'), brandNew: { a: 1 } }));
+    });
+
+    test('ids of any allowed kind are echoed, 0 and the empty string among them', async () => {
+      await using peer = await open();
+      await peer.greet();
+      for (const id of [0, -5, '', 'text', 2 ** 53 - 1]) {
+        assert.deepEqual(resultOf(await peer.requestAs(id, 'environment/status')), { status: 'ready' });
+      }
+      peer.send('{"jsonrpc":"2.0","id":"with","method":"environment/status"}');
+      assert.equal('jsonrpc' in (await peer.reply('with')), false);
+    });
+
+    test('the reply to a start comes first, numbers run from 1 without holes, closed is last', async () => {
+      await using peer = await open();
+      await peer.greet();
+      for (let run = 0; run < 20; run += 1) {
+        const processId = `p${run}`;
+        const started = await peer.request('process/start', { processId, ...shell('echo out; echo err >&2; exit 3') });
+        assert.equal(resultOf(started)['processId'], processId);
+        await peer.notification('process/closed', processId);
+        const about = peer.messages.filter((message) => message === started || paramsOf(message)['processId'] === processId);
+        assert.equal(about[0], started);
+        assert.deepEqual(
+          about.slice(1).map((message) => paramsOf(message)['seq']),
+          about.slice(1).map((_, index) => index + 1),
+        );
+        assert.deepEqual(
+          about.slice(-2).map(({ method }) => method),
+          ['process/exited', 'process/closed'],
+        );
+        assert.equal(paramsOf(about.at(-2) ?? assert.fail())['exitCode'], 3);
+      }
+    });
+
+    test('cwd is a path or a file URI; anything else is refused by name', async () => {
+      await using peer = await open();
+      await peer.greet();
+      for (const [index, cwd] of ['/tmp', 'file:///tmp'].entries()) {
+        const processId = `p${index}`;
+        resultOf(await peer.request('process/start', { processId, argv: ['/bin/pwd'], cwd, env: {} }));
+        await peer.notification('process/closed', processId);
+        assert.equal(peer.outputOf(processId), '/tmp\n');
+      }
+      for (const cwd of ['relative', 'http://host/x', 'file://elsewhere/x']) {
+        const error = errorOf(await peer.request('process/start', { processId: 'bad', argv: ['true'], cwd, env: {} }));
+        assert.deepEqual([error.code, error.message.includes(cwd)], [-32602, true]);
+      }
+    });
+
+    test('reads page through retained output and wait when asked to', async () => {
+      await using peer = await open();
+      await peer.greet();
+      await peer.request('process/start', { processId: 'p', ...shell('echo one; read -r _; echo two', { pipeStdin: true }) });
+      await peer.notification('process/output', 'p');
+      const waiting = peer.request('process/read', { processId: 'p', afterSeq: 1, waitMs: 60_000 });
+      const write = resultOf(await peer.request('process/write', { processId: 'p', chunk: 'Cg==', writeId: '1' }));
+      assert.deepEqual(write, { accepted: true, status: 'accepted' });
+      const page = resultOf(await waiting);
+      assert.deepEqual(page['chunks'], [{ seq: 2, stream: 'stdout', chunk: Buffer.from('two\n').toString('base64') }]);
+      await peer.notification('process/closed', 'p');
+      const { chunks: _, ...rest } = resultOf(
+        await peer.request('process/read', { processId: 'p', afterSeq: 99, maxBytes: null, waitMs: null }),
+      );
+      const over = { nextSeq: 5, droppedBytes: 0, exited: true, exitCode: 0, closed: true, failure: null, sandboxDenied: false };
+      assert.deepEqual(rest, over);
+    });
+
+    test('a long poll holds up neither health nor terminate', async () => {
+      await using peer = await open();
+      await peer.greet();
+      await peer.request('process/start', { processId: 'p', ...shell('sleep 60') });
+      const polls = Array.from({ length: 32 }, () => peer.request('process/read', { processId: 'p', waitMs: 600_000 }));
+      assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
+      assert.deepEqual(resultOf(await peer.request('process/terminate', { processId: 'p' })), { running: true });
+      for (const page of await Promise.all(polls)) assert.equal(resultOf(page)['exited'], true);
+    });
+
+    test('the bad cases have the codes clients know', async () => {
+      await using peer = await open();
+      await peer.greet();
+      await peer.request('process/start', { processId: 'p', ...shell('sleep 60') });
+      const code = async (method: string, params: object) => errorOf(await peer.request(method, params)).code;
+      assert.equal(await code('process/start', { processId: 'p', ...shell('true') }), -32600);
+      assert.equal(await code('process/start', { processId: 'q', argv: [], cwd: '/', env: {} }), -32602);
+      assert.equal(await code('process/start', { processId: 'q', argv: ['no-such-program'], cwd: '/', env: {} }), -32603);
+      assert.equal(await code('process/start', { processId: 'q', argv: 'sh', cwd: '/', env: {} }), -32602);
+      assert.equal(await code('process/start', { processId: 'q', ...shell('true'), sandbox: {} }), -32602);
+      assert.equal(await code('process/start', { processId: 'q', ...shell('true'), enforceManagedNetwork: true }), -32602);
+      assert.equal(await code('process/read', { processId: 'unknown' }), -32600);
+      assert.equal(await code('process/read', { processId: 'p', afterSeq: -1 }), -32602);
+      assert.equal(await code('process/write', { processId: 'p', chunk: '*', writeId: '1' }), -32602);
+      assert.equal(await code('process/write', { processId: 'p', chunk: '', writeId: '' }), -32602);
+      assert.equal(await code('process/signal', { processId: 'p', signal: 'nothing' }), -32602);
+      const status = async (params: object) => resultOf(await peer.request('process/write', params))['status'];
+      assert.equal(await status({ processId: 'unknown', chunk: '', writeId: '1' }), 'unknownProcess');
+      assert.equal(await status({ processId: 'p', chunk: '', writeId: '1' }), 'stdinClosed');
+      assert.deepEqual(resultOf(await peer.request('process/signal', { processId: 'unknown', signal: 'interrupt' })), {
+        delivered: false,
+      });
+      assert.deepEqual(resultOf(await peer.request('process/terminate', { processId: 'unknown' })), { running: false });
+    });
+
+    test('interrupt ends with 130 on pipes and terminals alike', async () => {
+      await using peer = await open();
+      await peer.greet();
+      for (const tty of [false, true]) {
+        const processId = `tty-${tty}`;
+        await peer.request('process/start', { processId, ...shell('echo ready; exec sleep 60', { tty }) });
+        await peer.notification('process/output', processId);
+        await peer.request('process/signal', { processId, signal: 'interrupt' });
+        const exited = paramsOf(await peer.notification('process/exited', processId));
+        assert.deepEqual([exited['exitCode'], exited['signal']], [130, 'SIGINT']);
+      }
+    });
+
+    test('messages too deep or with too many values are refused and the connection lives on', async () => {
+      await using peer = await open();
+      await peer.greet();
+      peer.send(`{"id":7,"method":"environment/status","params":${'['.repeat(5_000)}${']'.repeat(5_000)}}`);
+      await peer.find(({ id, error }) => id === -1 && JSON.stringify(error).includes('deeper'), 'a refusal of depth');
+      peer.send(`{"id":8,"method":"environment/status","params":[${'0,'.repeat(300_000)}0]}`);
+      await peer.find(({ id, error }) => id === -1 && JSON.stringify(error).includes('values'), 'a refusal of width');
+      assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
+    });
+
+    test('the worked example of the prototype gives its replies', async () => {
+      await using peer = await open();
+      const script = `printf 'ready\\n'; while IFS= read -r line; do printf 'echo:%s\\n' "$line"; done`;
+      const replyTo = async (text: string) => {
+        peer.send(text);
+        return resultOf(await peer.reply((JSON.parse(text) as { id: number }).id));
+      };
+      const hello = await replyTo('{"id":1,"method":"initialize","params":{"clientName":"example-client"}}');
+      assert.equal(hello['protocolVersion'], 'exec-server.v0');
+      peer.send('{"method":"initialized","params":{}}');
+      const start = {
+        processId: 'proc-1',
+        argv: ['bash', '-lc', script],
+        cwd: '/tmp',
+        env: { PATH: '/usr/bin:/bin' },
+        tty: true,
+        arg0: null,
+      };
+      assert.equal((await replyTo(JSON.stringify({ id: 2, method: 'process/start', params: start })))['processId'], 'proc-1');
+      await peer.find(() => peer.outputOf('proc-1').includes('ready\r\n'), 'ready');
+      const write = await replyTo('{"id":3,"method":"process/write","params":{"processId":"proc-1","chunk":"aGVsbG8K"}}');
+      assert.equal(write['accepted'], true);
+      await peer.find(() => peer.outputOf('proc-1').includes('echo:hello\r\n'), 'echo:hello');
+      assert.equal((await replyTo('{"id":4,"method":"process/terminate","params":{"processId":"proc-1"}}'))['running'], true);
+      await peer.notification('process/exited', 'proc-1');
+    });
+  });
+}

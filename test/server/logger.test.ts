@@ -1,0 +1,115 @@
+// The log: JSON lines on stderr, without secrets, and never in the way of the server.
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { LogFields } from '#src/base/logger.js';
+import { type LoggerOptions, createLogger, processStartFields } from '#src/server/logger.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+
+const loggerModule = JSON.stringify(fileURLToPath(new URL('../../dist/server/logger.js', import.meta.url)));
+
+/** Runs a piece of a program that has `createLogger`. */
+const program = (code: string) => ['--input-type=module', '-e', `import { createLogger } from ${loggerModule};\n${code}`];
+
+async function logged(write: (log: Awaited<ReturnType<typeof createLogger>>) => void, level: LoggerOptions['level'] = 'debug') {
+  const lines: string[] = [];
+  await using log = await createLogger({ level, sink: { write: (line) => void lines.push(line) } });
+  write(log);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('the log', () => {
+  guardAgainstLeaks();
+
+  test('is a JSON object per line with level, time, text and fields', async () => {
+    const [line = {}] = await logged((log) => log.warn('slow client', { connection: 3, peer: '127.0.0.1:9', absent: undefined }));
+    const { time, ...rest } = line;
+    assert.deepEqual(rest, { level: 'warn', msg: 'slow client', connection: 3, peer: '127.0.0.1:9' });
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  test('leaves out what is below its level, and everything when silent', async () => {
+    const all = (log: Awaited<ReturnType<typeof createLogger>>) => {
+      for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level](level);
+    };
+    const levels = async (level: LoggerOptions['level']) => (await logged(all, level)).map((line) => line['msg']);
+    assert.deepEqual(await levels('debug'), ['debug', 'info', 'warn', 'error']);
+    assert.deepEqual(await levels('warn'), ['warn', 'error']);
+    assert.deepEqual(await levels('silent'), []);
+  });
+
+  test('blacks out whatever looks like a secret, in fields and in the text', async () => {
+    const secret = 'hunter2-hunter2';
+    const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln';
+    const fields: LogFields = {
+      token: secret,
+      bearerToken: secret,
+      Authorization: `Bearer ${secret}`,
+      header: `authorization: bearer ${secret}`,
+      subprotocol: `sluice.bearer.${secret}`,
+      env: `API_KEY=${secret}`,
+      envSecret: secret,
+      stdin: secret,
+      stdinChunk: secret,
+      password: secret,
+      cookie: secret,
+      url: `wss://me:${secret}@example.com/`,
+      problem: `bad token ${jwt}`,
+    };
+    const text = JSON.stringify(await logged((log) => log.info(`refused Bearer ${secret} and ${jwt}`, fields)));
+    assert.ok(!text.includes(secret) && !text.includes('eyJ'), text);
+  });
+
+  test('keeps who somebody is and how much of something there is', async () => {
+    const fields = { identity: 'token:1a2b3c4d', stdinQueuedBytes: 12, isTokenNeeded: true };
+    const [line = {}] = await logged((log) => log.info('connected', fields));
+    assert.deepEqual({ ...line, ...fields }, line);
+  });
+
+  test('knows a started process by id, program name and pid only', () => {
+    assert.deepEqual(processStartFields({ processId: 'p1', program: '/home/alice/bin/deploy', pid: 7 }), {
+      processId: 'p1',
+      program: 'deploy',
+      pid: 7,
+    });
+  });
+
+  test('goes to stderr, never to stdout, and is whole when it is closed', () => {
+    const code = `{ const log = await createLogger({ level: 'info' }); for (let i = 0; i < 1000; i += 1) log.info('line', { i });
+      await log[Symbol.asyncDispose](); await log[Symbol.asyncDispose](); log.info('too late'); }`;
+    const { status, stdout, stderr } = spawnSync(process.execPath, program(code), { encoding: 'utf8' });
+    assert.deepEqual([status, stdout, stderr.split('\n').length], [0, '', 1001]);
+  });
+
+  test('drops lines, and says how many, rather than wait for a stderr that nobody reads', async () => {
+    const code = `const log = await createLogger({ level: 'info' }); const text = 'x'.repeat(1000);
+      for (let i = 0; i < 5000; i += 1) log.info(text);
+      process.stdout.write('still here'); process.stdin.once('data', async () => {
+        log.info('last'); await log[Symbol.asyncDispose](); process.exit(0); }).resume();`;
+    const child = spawn(process.execPath, program(code), { stdio: ['pipe', 'pipe', 'pipe'] });
+    const [said] = (await once(child.stdout, 'data')) as [Buffer];
+    assert.equal(said.toString(), 'still here');
+    let lines = '';
+    child.stderr.on('data', (piece: Buffer) => (lines += piece.toString()));
+    child.stderr.once('data', () => setImmediate(() => child.stdin.end('go')));
+    assert.deepEqual(await once(child, 'close'), [0, null]);
+    const seen = lines
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { msg: string; droppedLines?: number });
+    const dropped = seen.reduce((sum, line) => sum + (line.droppedLines ?? 0), 0);
+    assert.ok(dropped > 0 && seen.length + dropped >= 5000, `${seen.length} seen, ${dropped} dropped`);
+  });
+
+  test('does not keep a server from ending when nobody reads stderr', async () => {
+    const code = `const log = await createLogger({ level: 'info' }); for (let i = 0; i < 5000; i += 1) log.info('x'.repeat(1000));
+      await log[Symbol.asyncDispose](); process.exit(0);`;
+    const child = spawn(process.execPath, program(code), { stdio: ['ignore', 'ignore', 'pipe'] });
+    const [status] = (await once(child, 'exit')) as [number];
+    child.stderr.destroy();
+    assert.equal(status, 0);
+  });
+});

@@ -1,0 +1,84 @@
+// A client that knows nothing: sends text, keeps what comes back. For tests of what is on the wire, byte by byte.
+
+import assert from 'node:assert/strict';
+import { eventually } from './eventually.js';
+
+/** A message as it came. */
+export type RawMessage = Record<string, unknown> & { readonly id?: unknown; readonly method?: string };
+
+export class RawPeer implements AsyncDisposable {
+  readonly messages: RawMessage[] = [];
+  readonly #send: (text: string) => void;
+  readonly #close: () => Promise<void>;
+  #nextId = 1_000;
+
+  constructor(send: (text: string) => void, close: () => Promise<void>) {
+    this.#send = send;
+    this.#close = close;
+  }
+
+  /** Called with the text of every message that arrives. */
+  received(text: string): void {
+    this.messages.push(JSON.parse(text) as RawMessage);
+  }
+
+  /** Sends text as it is. */
+  send(text: string): void {
+    this.#send(text);
+  }
+
+  /** Sends a request and gives the whole reply. */
+  async request(method: string, params?: unknown): Promise<RawMessage> {
+    this.#nextId += 1;
+    return this.requestAs(this.#nextId, method, params);
+  }
+
+  async requestAs(id: unknown, method: string, params?: unknown): Promise<RawMessage> {
+    this.send(JSON.stringify({ id, method, ...(params === undefined ? {} : { params }) }));
+    return this.reply(id);
+  }
+
+  reply(id: unknown): Promise<RawMessage> {
+    return this.find((message) => message.id === id && message.method === undefined, `a reply to ${JSON.stringify(id)}`);
+  }
+
+  notification(method: string, processId: string): Promise<RawMessage> {
+    const isIt = (message: RawMessage) => message.method === method && paramsOf(message)['processId'] === processId;
+    return this.find(isIt, `${method} of ${processId}`);
+  }
+
+  find(matches: (message: RawMessage) => boolean, what: string): Promise<RawMessage> {
+    return eventually(() => this.messages.find(matches) ?? assert.fail(`no ${what} in ${JSON.stringify(this.messages).slice(-2_000)}`));
+  }
+
+  /** Initialize and initialized. */
+  async greet(params: object = {}): Promise<RawMessage> {
+    const reply = await this.request('initialize', { clientName: 'raw', ...params });
+    this.send('{"method":"initialized"}');
+    return reply;
+  }
+
+  /** Everything a process wrote so far, decoded. */
+  outputOf(processId: string): string {
+    return this.messages
+      .filter((message) => message.method === 'process/output' && paramsOf(message)['processId'] === processId)
+      .map((message) => Buffer.from(String(paramsOf(message)['chunk']), 'base64').toString('latin1'))
+      .join('');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+  }
+}
+
+export function paramsOf(message: RawMessage): Record<string, unknown> {
+  return (message['params'] ?? {}) as Record<string, unknown>;
+}
+
+export function resultOf(message: RawMessage): Record<string, unknown> {
+  return (message['result'] ?? assert.fail(JSON.stringify(message))) as Record<string, unknown>;
+}
+
+export function errorOf(message: RawMessage): { code: number; message: string } {
+  return (message['error'] ?? assert.fail(JSON.stringify(message))) as { code: number; message: string };
+}

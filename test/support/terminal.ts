@@ -1,0 +1,40 @@
+// A real terminal without a process on it: the test plays the processes.
+
+import assert from 'node:assert/strict';
+import { constants, openSync, readSync } from 'node:fs';
+import { loadLibc } from '#src/process/linux/libc.js';
+import { errnoOf } from '#src/process/spawn-failure.js';
+
+const flags = constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK;
+
+/** Why there is no terminal to test with on this machine, or false when there is. */
+export const noTerminal = loadLibc() === undefined ? 'opening a terminal needs the Linux backend' : false;
+
+export interface Terminal {
+  readonly master: number;
+  /** Opens the side that processes see; once more with every call. */
+  openSlave(): number;
+}
+
+/** Non-blocking, in the mode every terminal starts in. Whoever opens descriptors closes them. */
+export function openTerminal(): Terminal {
+  const libc = loadLibc();
+  assert.ok(libc);
+  const master = openSync('/dev/ptmx', flags);
+  const name = Buffer.alloc(128);
+  assert.deepEqual([libc.unlockpt(master), libc.ptsname_r(master, name, name.length)], [0, 0]);
+  const path = name.toString('latin1', 0, name.indexOf(0));
+  return { master, openSlave: () => openSync(path, flags) };
+}
+
+/** What can be read now as text; 'end of file' where a read gives nothing; '' when there is nothing yet. */
+export function readNow(fd: number): string {
+  const buffer = Buffer.alloc(65_536);
+  try {
+    const length = readSync(fd, buffer);
+    return length === 0 ? 'end of file' : buffer.toString('latin1', 0, length);
+  } catch (error) {
+    if (errnoOf(error) === 'EAGAIN') return '';
+    throw error;
+  }
+}
