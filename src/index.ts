@@ -3,8 +3,15 @@
 import type { RunOptions, RunResult } from './client/index.js';
 import { connectInProcess } from './local/index.js';
 
-export { Client, ProcessHandle, type RunOptions, type RunResult, type StartOptions } from './client/index.js';
-export { connectInProcess } from './local/index.js';
+export {
+  Client,
+  type ConnectOptions,
+  ProcessHandle,
+  type RunOptions,
+  type RunResult,
+  type StartOptions,
+} from './client/index.js';
+export { type LaunchOptions, connect, connectInProcess, launchServer } from './local/index.js';
 export { type Ending, ExecError, type Io, isExecError } from './protocol/index.js';
 
 /** Runs one command on this machine and collects what it wrote. Nothing of it is left when the promise settles. */

@@ -2,12 +2,12 @@
 // Parse, run one command, set its exit code. The only place that reads argv.
 
 import { version } from '../server/index.js';
-import { exec } from './exec.js';
 
 const usage = `Run a command, on pipes or in a real terminal, and leave nothing behind.
 
   sluice exec -t -- bash          in a real terminal
   sluice exec -- make test        on pipes; stdin is forwarded unless it is a terminal
+  sluice serve                    serve other programs; "sluice serve --help" lists its options
 
 Options of exec
   -t, --tty       give the command a terminal of its own
@@ -23,7 +23,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
   switch (command) {
     case 'exec':
-      return exec(rest);
+      return (await import('./exec.js')).exec(rest);
+    case 'serve':
+      return (await import('./serve.js')).serve(rest);
     case '--version':
     case '-V':
       process.stdout.write(`${version}\n`);

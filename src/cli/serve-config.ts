@@ -2,7 +2,6 @@
 // and nothing is opened. Each error is one line that names the value, where it came from and what would be right.
 
 import {
-  type Bind,
   type CredentialSource,
   parseAllowedHost,
   parseAllowedOrigin,
@@ -10,7 +9,7 @@ import {
   requireSafeBind,
 } from '../server/auth/index.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits } from '../server/index.js';
-import { parseListenUrl } from './listen-url.js';
+import { type ListenEndpoint, parseListenUrl } from '../transport/endpoint.js';
 import { serveHelp } from './serve-help.js';
 import { type LimitOption, type PlainOption, limitFlag, limitNames, limitOptions, plainOptions } from './serve-options.js';
 import { type Setting, type Settings, type Sources, gatherSettings } from './serve-settings.js';
@@ -19,7 +18,7 @@ const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 export interface ServeConfig {
   /** At least one; at most one of them is stdio. Each is safe to bind with these credentials. */
-  readonly listen: readonly Bind[];
+  readonly listen: readonly ListenEndpoint[];
   /** Present exactly when one of the listeners is wss. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly credentials: CredentialSource;
@@ -58,7 +57,7 @@ export function readServeCommand(sources: Sources): ServeCommand {
   return { kind: 'serve', config };
 }
 
-function readListen(settings: Settings, credentials: CredentialSource): Bind[] {
+function readListen(settings: Settings, credentials: CredentialSource): ListenEndpoint[] {
   const setting = settings.get('listen') ?? { label: '--listen', texts: [plainOptions.listen.default] };
   const listen = setting.texts.map((text) => read(setting, text, parseListenUrl));
   for (const bind of listen) requireSafeBind(bind, credentials);
@@ -67,9 +66,9 @@ function readListen(settings: Settings, credentials: CredentialSource): Bind[] {
   return listen;
 }
 
-function readTls(settings: Settings, listen: readonly Bind[]): ServeConfig['tls'] {
+function readTls(settings: Settings, listen: readonly ListenEndpoint[]): ServeConfig['tls'] {
   const [cert, key] = [settings.get('tls-cert'), settings.get('tls-key')];
-  const isNeeded = listen.some((bind) => bind.kind === 'websocket' && bind.scheme === 'wss');
+  const isNeeded = listen.some((bind) => bind.kind === 'websocket' && bind.isSecure);
   if (cert === undefined && key === undefined) {
     if (isNeeded) throw new Error('a wss:// address needs --tls-cert and --tls-key');
     return undefined;

@@ -62,7 +62,12 @@ export class Client implements AsyncDisposable {
     return (await this.#link.service['process/list']({})).processes;
   }
 
-  /** Ends the session and every process in it; resolves when all are gone. */
+  /** Resolves when the server is out of reach for good, with why; with nothing once this client was closed. */
+  get ended(): Promise<string | undefined> {
+    return this.#link.ended;
+  }
+
+  /** Ends the session and every process in it; in-process it resolves when all are gone. */
   close(): Promise<void> {
     return this.#link.close();
   }

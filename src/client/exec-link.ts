@@ -15,6 +15,8 @@ export interface ExecLink {
   readonly service: ExecService;
   /** Whoever opens a source closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
+  /** Resolves when the link is over for good: with why when it was lost, with nothing when it was closed from here. */
+  readonly ended: Promise<string | undefined>;
   /** Ends the session and with it every process. */
   close(): Promise<void>;
 }

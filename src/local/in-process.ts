@@ -10,6 +10,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const link = {
     service: createExecService(session),
     follow: session.follow.bind(session),
+    ended: server.closed,
     close: () => server.close(),
   };
   return new Client(link, { clock: server.clock });

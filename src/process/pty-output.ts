@@ -107,7 +107,7 @@ export class PtyOutput implements ChildOutput {
     }
     const left = rest.subarray(written);
     const waitedMs = this.#clock.now() - since;
-    if (waitedMs > markerPatienceMs) return this.#leaderDrained(false);
+    if (waitedMs >= markerPatienceMs) return this.#leaderDrained(false);
     if (left.length > 0 && waitedMs > markerUnblockMs) this.#unblock();
     // Once all of it is written this only watches over the patience.
     this.#timer = this.#clock.after(left.length > 0 ? markerRetryMs : markerPatienceMs, () => this.#writeMarker(left, since));

@@ -2,6 +2,9 @@
 
 export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 export { createExecService } from './exec-service.js';
+export { FrontDoor, type FrontDoorOptions } from './front-door.js';
+export { createLogger } from './logger.js';
+export { ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, Session, type SessionContext } from './session.js';
 export type { Identity } from './session-table.js';

@@ -1,6 +1,7 @@
 // Owns the backend and the sessions on it. Disposing it ends every process of every session.
 
 import { type Clock, systemClock } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
 import { type Backend, type BackendName, createBackend } from '../process/index.js';
 import { execError } from '../protocol/index.js';
@@ -35,6 +36,7 @@ export class Server implements AsyncDisposable {
   readonly #metrics: Metrics;
   readonly #logger: Logger;
   readonly #connections = new Set<Connection>();
+  readonly #closed = deferred<undefined>();
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions = {}) {
@@ -108,6 +110,15 @@ export class Server implements AsyncDisposable {
     return this.#closing;
   }
 
+  /** Resolves once closed. */
+  get closed(): Promise<undefined> {
+    return this.#closed.promise;
+  }
+
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -116,5 +127,6 @@ export class Server implements AsyncDisposable {
     await this.sessions.close(forceAfterMs);
     for (const connection of this.#connections) connection.close('the server is shutting down');
     await this.#backend.close();
+    this.#closed.resolve(undefined);
   }
 }

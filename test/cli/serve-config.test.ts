@@ -13,7 +13,7 @@ const digest = 'ab'.repeat(32);
 describe('without being told anything', () => {
   test('it serves this machine on a free port, with every limit at its default', () => {
     assert.deepEqual(serve([]), {
-      listen: [{ kind: 'websocket', scheme: 'ws', host: '127.0.0.1', port: 0 }],
+      listen: [{ kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 0 }],
       tls: undefined,
       credentials: { kind: 'none' },
       allowedOrigins: [],
@@ -94,8 +94,8 @@ describe('addresses', () => {
       url,
     ]);
     assert.deepEqual(serve(args).listen, [
-      { kind: 'websocket', scheme: 'ws', host: '127.0.0.1', port: 0 },
-      { kind: 'websocket', scheme: 'ws', host: '::1', port: 4500 },
+      { kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 0 },
+      { kind: 'websocket', isSecure: false, host: '::1', port: 4500 },
       { kind: 'unix', path: '/run/user/1/s.sock' },
       { kind: 'stdio' },
     ]);

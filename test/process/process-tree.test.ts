@@ -37,9 +37,9 @@ describe('who belongs to a tree', () => {
   });
 
   test('children of children, although a table may name them before their parents', () => {
-    const grandchild = entry(102, { parent: 101, group: 100, session: 100 });
-    const last = entry(103, { parent: 102, group: 100, session: 100 });
-    assert.deepEqual(tree().look(last, grandchild, child, leader).toSorted(), ['100', '101', '102', '103']);
+    const grandchild = entry(102, { parent: 101 });
+    const last = entry(103, { parent: 102 });
+    assert.deepEqual(tree().look(last, grandchild, child, leader).toSorted(), ['(102)', '(103)', '100', '101']);
   });
 
   test('a child that left the group and the session', () => {
@@ -133,6 +133,13 @@ describe('a new owner of the leader’s pid', () => {
     look(leader, entry(101, { parent: 100 }));
     marked.leaderReaped();
     assert.deepEqual(look(...strangers, entry(101)), ['(101)']);
+  });
+
+  test('has a group of its own, and nobody of the tree is in that', () => {
+    const { marked, look } = tree();
+    look(leader, child);
+    marked.leaderReaped();
+    assert.deepEqual(look(...strangers, child), ['(101)']);
   });
 
   test('does not take away what is marked', () => {

@@ -16,7 +16,7 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
   guardAgainstLeaks();
 
   /** A terminal with a leader on it, and what its reader tells: pieces of output joined, 'drained …', 'ended'. */
-  function start() {
+  function start({ readBytes = 65_536 } = {}) {
     const clock = new FakeClock();
     const terminal = openTerminal();
     const events: string[] = [];
@@ -36,7 +36,7 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
         },
         ended: () => tell('ended'),
       },
-      { clock, readBuffer: Buffer.alloc(65_536) },
+      { clock, readBuffer: Buffer.alloc(readBytes) },
     );
     const open = new Set<number>();
     /** A process of the terminal begins. */
@@ -109,6 +109,13 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     await terminal.come('a\u001b_12\u001b', 'drained', 'ended');
   });
 
+  test('is complete however small the pieces are in which it is read', async () => {
+    using terminal = start({ readBytes: 7 });
+    writeSync(terminal.leader, 'the last words of a long life');
+    terminal.leaderDies();
+    await terminal.come('the last words of a long life', 'drained', 'ended');
+  });
+
   test('is not read while it is held', async () => {
     using terminal = start();
     await settle();
@@ -140,6 +147,7 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
   test('is complete although somebody stopped the terminal', async () => {
     using terminal = start();
     const written = await stop(terminal);
+    await terminal.come(written);
     terminal.leaderDies();
     await terminal.clock.advance(100);
     assert.deepEqual(terminal.events, [written]);
@@ -152,34 +160,47 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
   test('is told to be incomplete when it is given up before the end', async () => {
     using terminal = start();
     const written = await stop(terminal);
+    await terminal.come(written);
     terminal.leaderDies();
     terminal.output.close();
     await terminal.come(written, 'drained in part', 'ended');
   });
 
-  /** Types Ctrl-S, and has the leader write until that has its effect. Gives what it wrote. */
-  async function stop({ master, leader, come }: ReturnType<typeof start>): Promise<string> {
-    writeSync(leader, 'x');
-    let written = 'x';
+  test('keeps its last bytes when it is given up, although they look like the beginning of the reader’s own mark', async () => {
+    using terminal = start();
+    await settle();
+    terminal.output.hold();
+    writeSync(terminal.leader, 'tail');
+    const written = `tail${await stop(terminal, '\u001b')}`;
+    terminal.leaderDies();
+    await terminal.come(written.slice(0, -1));
+    terminal.output.close();
+    await terminal.come(written, 'drained in part', 'ended');
+  });
+
+  /** Types Ctrl-S, and has the leader write a letter again and again until that has its effect. Gives all it wrote. */
+  async function stop({ master, leader }: ReturnType<typeof start>, letter = 'x'): Promise<string> {
+    writeSync(leader, letter);
+    let written = letter;
     writeSync(master, stopCharacter);
     await eventually(() => {
       try {
-        writeSync(leader, 'x');
+        writeSync(leader, letter);
       } catch (error) {
         if (errnoOf(error) === 'EAGAIN') return;
         throw error;
       }
-      written += 'x';
+      written += letter;
       throw new Error('the terminal is not stopped yet');
     });
-    await come(written);
     return written;
   }
 
   test('leaves no timer behind', async () => {
     using terminal = start();
+    terminal.begin();
     terminal.leaderDies();
-    await terminal.come('drained', 'ended');
+    await terminal.come('drained');
     assert.deepEqual(terminal.clock.pendingMs, []);
   });
 

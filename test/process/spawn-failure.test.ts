@@ -18,6 +18,7 @@ before(() => {
   put('more/extra', '#!/bin/sh\n', 0o755);
   put('bin/plain', 'text', 0o644);
   put('more/plain', '#!/bin/sh\n', 0o755);
+  put('more/sub', 'text', 0o644);
   put('here', '#!/bin/sh\n', 0o755);
   symlinkSync('loop', join(folder, 'bin/loop'));
   symlinkSync('nowhere', join(folder, 'bin/dangling'));
@@ -73,6 +74,10 @@ describe('a bare name', () => {
         'notExecutable: "~/bin/loop" is not an executable file',
       ],
     );
+  });
+
+  test('that names several files one cannot execute is told of the first', () => {
+    assert.equal(find('sub', '~/more:~/bin'), 'notExecutable: "~/more/sub" is not an executable file');
   });
 
   test('is found in the working folder where PATH has an empty element', () => {

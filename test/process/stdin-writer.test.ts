@@ -52,7 +52,7 @@ describe('order and pace', () => {
 
   test('a write past the window waits until the child has read far enough', async () => {
     const { input, write } = open();
-    const answers = [write('aaaaaa'), write('bbbbbb'), write('cccccc')];
+    const answers = [write('a'.repeat(6)), write('b'.repeat(10)), write('c'.repeat(4))];
     const states = [await all(answers)];
     for (let taken = 0; taken < 2; taken += 1) {
       input.take();
@@ -236,6 +236,11 @@ describe('ending', () => {
       [await all([...answers, write('later')]), writer.queuedBytes, input.history],
       [['accepted', 'stdinClosed', 'stdinClosed', 'stdinClosed'], 0, ['destroy']],
     );
+  });
+
+  test('from the child’s side is told at once to the write that finds it out', async () => {
+    const broken = { write: (_: Uint8Array, taken: (error: Error) => void) => taken(new Error('EIO')), end() {}, destroy() {} };
+    assert.equal(await new StdinWriter(id, broken, limits).write(Buffer.from('x'), undefined), 'stdinClosed');
   });
 
   test('with the process gives up what is queued', async () => {

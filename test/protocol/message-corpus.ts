@@ -81,7 +81,10 @@ export const validMessages: Valid = {
     { clientName: 'demo', resumeSessionId: null, takeover: null, capabilities: null },
   ],
   'initialize result': [{ protocolVersion: 'exec-server.v0', sessionId: 's1', environmentInfo, capabilities: { resume: false } }],
-  'process/ack params': [{ processId: 'p', seq: 0 }, { processId: 'p', seq: 7 }],
+  'process/ack params': [
+    { processId: 'p', seq: 0 },
+    { processId: 'p', seq: 7 },
+  ],
   'initialized params': [{}, null],
   'process/start params': [
     { processId, argv: ['cat'] },

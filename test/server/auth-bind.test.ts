@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Bind, requireSafeBind } from '#src/server/auth/index.js';
+import { requireSafeBind } from '#src/server/auth/index.js';
+import type { ListenEndpoint } from '#src/transport/endpoint.js';
 
 describe('an address', () => {
   const open = { kind: 'none' } as const;
-  const at = (address: string): Bind => ({ kind: 'websocket', scheme: 'ws', host: address, port: 4500 });
+  const at = (address: string): ListenEndpoint => ({ kind: 'websocket', isSecure: false, host: address, port: 4500 });
 
   test('of this machine alone may be listened on without credentials', () => {
     for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type Bind, type Credentials, type GateOptions, type Verdict, createGate } from '#src/server/auth/index.js';
+import { type Credentials, type GateOptions, type Verdict, createGate } from '#src/server/auth/index.js';
+import type { ListenEndpoint } from '#src/transport/endpoint.js';
 
 const token = 'correct-horse-battery-staple';
 const digest = createHash('sha256').update(token).digest();
 const credentials: Credentials = { kind: 'tokens', digests: [digest] };
 const identity = { subject: `token:${digest.toString('hex').slice(0, 8)}` };
-const loopback: Bind = { kind: 'websocket', scheme: 'ws', host: '127.0.0.1', port: 4500 };
+const loopback: ListenEndpoint = { kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 4500 };
 const host = '127.0.0.1:4500';
 
 interface Given extends Partial<GateOptions> {
@@ -29,9 +30,9 @@ const statusOf = (given: Given) => {
 };
 
 describe('the Host header', () => {
-  const everywhere: Bind = { ...loopback, host: '0.0.0.0' };
-  const loopback6: Bind = { ...loopback, host: '::1' };
-  const cases: readonly [string, Bind, number][] = [
+  const everywhere: ListenEndpoint = { ...loopback, host: '0.0.0.0' };
+  const loopback6: ListenEndpoint = { ...loopback, host: '::1' };
+  const cases: readonly [string, ListenEndpoint, number][] = [
     ['127.0.0.1:4500', loopback, 200],
     ['localhost:4500', loopback, 200],
     ['LOCALHOST:4500', loopback, 200],
@@ -64,12 +65,12 @@ describe('the Host header', () => {
     ['localhost:4500', { ...loopback, host: '10.1.2.3' }, 403],
     ['127.0.0.1', { ...loopback, port: 80 }, 200],
     ['127.0.0.1:80', { ...loopback, port: 80 }, 200],
-    ['127.0.0.1', { ...loopback, scheme: 'wss', port: 443 }, 200],
-    ['127.0.0.1', { ...loopback, scheme: 'wss', port: 80 }, 403],
+    ['127.0.0.1', { ...loopback, isSecure: true, port: 443 }, 200],
+    ['127.0.0.1', { ...loopback, isSecure: true, port: 80 }, 403],
     ['anything at all', { kind: 'unix', path: '/run/sluice.sock' }, 200],
   ];
   for (const [header, bind, status] of cases) {
-    const bound = bind.kind === 'websocket' ? `${bind.scheme} ${bind.host} port ${bind.port}` : bind.kind;
+    const bound = bind.kind === 'websocket' ? `${bind.isSecure ? 'wss' : 'ws'} ${bind.host} port ${bind.port}` : bind.kind;
     test(`"${header.slice(0, 40)}" at ${bound} gives ${status}`, () => {
       assert.equal(statusOf({ headers: { host: header }, bind }), status);
     });

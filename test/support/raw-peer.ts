@@ -8,13 +8,16 @@ export type RawMessage = Record<string, unknown> & { readonly id?: unknown; read
 
 export class RawPeer implements AsyncDisposable {
   readonly messages: RawMessage[] = [];
+  /** Resolves when the connection has ended. */
+  readonly closed: Promise<unknown>;
   readonly #send: (text: string) => void;
-  readonly #close: () => Promise<void>;
+  readonly #close: () => void;
   #nextId = 1_000;
 
-  constructor(send: (text: string) => void, close: () => Promise<void>) {
+  constructor(send: (text: string) => void, close: () => void, closed: Promise<unknown>) {
     this.#send = send;
     this.#close = close;
+    this.closed = closed;
   }
 
   /** Called with the text of every message that arrives. */
@@ -48,7 +51,9 @@ export class RawPeer implements AsyncDisposable {
   }
 
   find(matches: (message: RawMessage) => boolean, what: string): Promise<RawMessage> {
-    return eventually(() => this.messages.find(matches) ?? assert.fail(`no ${what} in ${JSON.stringify(this.messages).slice(-2_000)}`));
+    return eventually(
+      () => this.messages.find(matches) ?? assert.fail(`no ${what} in ${JSON.stringify(this.messages).slice(-2_000)}`),
+    );
   }
 
   /** Initialize and initialized. */
@@ -67,7 +72,8 @@ export class RawPeer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
+    this.#close();
+    await this.closed;
   }
 }
 

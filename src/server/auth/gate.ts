@@ -2,15 +2,15 @@
 // Knows headers, not sockets. No text it gives ever holds a part of a secret.
 
 import { type Clock, systemClock } from '../../base/clock.js';
+import type { ListenEndpoint } from '../../transport/endpoint.js';
 import type { Identity } from '../session-table.js';
-import type { Bind } from './bind-policy.js';
 import { type Credentials, authenticate } from './credentials.js';
 import { parseAllowedHost, problemWithHost } from './host-policy.js';
 
 export interface GateOptions {
   readonly credentials: Credentials;
   /** What the listener is bound to, with the port it got. */
-  readonly bind: Bind;
+  readonly bind: ListenEndpoint;
   /** Origins of pages that may connect, exactly as browsers send them. */
   readonly allowedOrigins: readonly string[];
   /** Names besides the bound address that the server answers to; without a port, on every port. */

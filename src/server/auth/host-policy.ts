@@ -2,7 +2,7 @@
 // the name is then in the Host header, and it is none of ours.
 
 import { isIP } from 'node:net';
-import { type NetworkBind, isLoopback } from './bind-policy.js';
+import { type WebSocketEndpoint, isLoopback } from '../../transport/endpoint.js';
 
 interface Authority {
   /** Lower case; IPv6 addresses in brackets and in their shortest form. */
@@ -18,20 +18,20 @@ export function parseAllowedHost(host: string): Authority {
 }
 
 /** Tells what is wrong with a Host header; undefined when nothing is. */
-export function problemWithHost(header: string, bind: NetworkBind, allowed: readonly Authority[]): string | undefined {
+export function problemWithHost(header: string, bind: WebSocketEndpoint, allowed: readonly Authority[]): string | undefined {
   const authority = parseAuthority(header);
   if (authority === undefined) return 'the Host header is malformed';
-  const asked = { name: authority.name, port: authority.port ?? (bind.scheme === 'wss' ? 443 : 80) };
+  const asked = { name: authority.name, port: authority.port ?? (bind.isSecure ? 443 : 80) };
   if (allowed.some(({ name, port }) => name === asked.name && (port ?? asked.port) === asked.port)) return undefined;
-  if (asked.port === bind.port && isOurName(asked.name, bind.host)) return undefined;
+  if (asked.port === bind.port && isOurName(asked.name, bind)) return undefined;
   return `this server does not answer to the host "${header}"; if it is meant to, start it with --allow-host ${header}`;
 }
 
 /** No name server stands behind an address or "localhost", so where all interfaces are bound each of them is ours. */
-function isOurName(name: string, boundHost: string): boolean {
-  const bound = canonical(boundHost);
+function isOurName(name: string, bind: WebSocketEndpoint): boolean {
+  const bound = canonical(bind.host);
   if (bound === '0.0.0.0' || bound === '[::]') return name === 'localhost' || isIP(unbracketed(name)) !== 0;
-  return name === bound || (name === 'localhost' && isLoopback(boundHost));
+  return name === bound || (name === 'localhost' && isLoopback(bind));
 }
 
 /** Longer than any name the DNS knows, with a port. */

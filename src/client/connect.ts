@@ -1,0 +1,46 @@
+// A way to open channels -> a greeted client. Where the channels come from is the caller's business.
+
+import { type Clock, systemClock } from '../base/clock.js';
+import type { Channel } from '../rpc/channel.js';
+import { Client } from './client.js';
+import { RemoteLink } from './remote-link.js';
+
+export interface Timeouts {
+  /** Until a connection is open. */
+  readonly connectMs: number;
+  /** Until the server has answered the greeting. */
+  readonly initializeMs: number;
+  /** How long to try to come back after a lost connection. Less than the server keeps a session waiting. */
+  readonly reconnectMs: number;
+}
+
+export const defaultTimeouts: Timeouts = { connectMs: 10_000, initializeMs: 10_000, reconnectMs: 25_000 };
+
+export interface ConnectOptions {
+  /** Sent as `Authorization: Bearer`. */
+  readonly token?: string;
+  /** Shown in the server's log. */
+  readonly clientName?: string;
+  readonly timeouts?: Partial<Timeouts>;
+  readonly clock?: Clock;
+}
+
+/** How to reach the server: `again` tells whether a lost connection can be replaced by opening another. */
+export interface Route {
+  readonly open: () => Promise<Channel>;
+  readonly again: 'possible' | 'impossible';
+}
+
+/** Rejects when the server cannot be reached or does not answer in time. */
+export async function connectOver(route: Route, options: ConnectOptions = {}): Promise<Client> {
+  const clock = options.clock ?? systemClock;
+  const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const link = await RemoteLink.open({
+    clientName: options.clientName ?? 'sluice',
+    clock,
+    initializeMs: timeouts.initializeMs,
+    reconnectMs: route.again === 'possible' ? timeouts.reconnectMs : 0,
+    open: route.open,
+  });
+  return new Client(link, { clock });
+}

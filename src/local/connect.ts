@@ -1,0 +1,19 @@
+// An address -> a client, on Node: WebSocket, TLS or not, and Unix sockets. Lost connections are opened again.
+
+import { type Client, type ConnectOptions, connectOver, defaultTimeouts } from '../client/index.js';
+import type { Channel } from '../rpc/channel.js';
+import { openChannel } from '../transport/connect.js';
+import { parseConnectUrl } from '../transport/endpoint.js';
+
+/** Longest message taken from a server. It never sends more than a page of retained output, which its own limits bound. */
+export const receivedMessageBytes = 1024 * 1024 * 1024;
+
+/** Connects to `ws://`, `wss://` or `unix://`, or greets over a channel that is open already. */
+export async function connect(target: string | Channel, options: ConnectOptions = {}): Promise<Client> {
+  if (typeof target !== 'string') return connectOver({ open: async () => target, again: 'impossible' }, options);
+  const endpoint = parseConnectUrl(target);
+  const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
+  const headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  const open = () => openChannel(endpoint, { headers, timeoutMs, maxMessageBytes: receivedMessageBytes });
+  return connectOver({ open, again: 'possible' }, options);
+}

@@ -1,0 +1,118 @@
+// Everything a server listens on, composed: endpoints, the gate before them, plain HTTP beside them, and how all of it closes.
+
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ListenEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
+import { listenUnix } from '../transport/unix-listener.js';
+import { listenWebSocket } from '../transport/websocket-listener.js';
+import {
+  type CredentialSource,
+  type Credentials,
+  type Gate,
+  createGate,
+  loadCredentials,
+  requireSafeBind,
+} from './auth/index.js';
+import { answerHttp } from './http-front.js';
+import type { ServerMetrics } from './metrics.js';
+import type { Server } from './server.js';
+
+export interface FrontDoorOptions {
+  /** WebSocket and Unix endpoints. */
+  readonly listen: readonly Exclude<ListenEndpoint, { kind: 'stdio' }>[];
+  readonly credentials: CredentialSource;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly allowedOrigins: readonly string[];
+  readonly allowedHosts: readonly string[];
+  readonly metricsAccess: 'guarded' | 'open';
+  readonly metrics: ServerMetrics;
+}
+
+interface Listener {
+  readonly url: string;
+  close(options: { readonly graceMs: number }): Promise<void>;
+}
+
+/** How long connections may take to close once their sessions have ended. */
+const closeGraceMs = 1_000;
+
+export class FrontDoor {
+  readonly #server: Server;
+  readonly #options: FrontDoorOptions;
+  readonly #credentials: Credentials;
+  readonly #listeners: Listener[] = [];
+
+  private constructor(server: Server, options: FrontDoorOptions, credentials: Credentials) {
+    this.#server = server;
+    this.#options = options;
+    this.#credentials = credentials;
+  }
+
+  /** Opens every endpoint, or none: rejects with the first that cannot be opened. */
+  static async open(server: Server, options: FrontDoorOptions): Promise<FrontDoor> {
+    for (const endpoint of options.listen) requireSafeBind(endpoint, options.credentials);
+    const door = new FrontDoor(server, options, await loadCredentials(options.credentials));
+    try {
+      for (const endpoint of options.listen) {
+        door.#listeners.push(endpoint.kind === 'unix' ? await door.#listenUnix(endpoint) : await door.#listenWebSocket(endpoint));
+      }
+    } catch (error) {
+      await door.close();
+      throw error;
+    }
+    return door;
+  }
+
+  /** Where clients connect, in the order of the endpoints. */
+  get urls(): string[] {
+    return this.#listeners.map(({ url }) => url);
+  }
+
+  /** Accepts nothing more, and closes what is open after a moment. */
+  async close(): Promise<void> {
+    await Promise.all(this.#listeners.map((listener) => listener.close({ graceMs: closeGraceMs })));
+  }
+
+  #listenUnix(endpoint: UnixEndpoint): Promise<Listener> {
+    const { maxConnections, maxMessageBytes } = this.#server.limits;
+    // Whoever may open the socket, mode 0600, is the user the server runs as.
+    return listenUnix({ endpoint, maxConnections, maxMessageBytes, onChannel: (channel) => this.#server.accept(channel) });
+  }
+
+  async #listenWebSocket(endpoint: WebSocketEndpoint): Promise<Listener> {
+    const { tls } = this.#options;
+    const { maxConnections, maxMessageBytes } = this.#server.limits;
+    // The gate must know the port it stands at, which is only known once it is bound; nothing comes in before.
+    let gate = this.#gateAt(endpoint);
+    const listener = await listenWebSocket({
+      endpoint,
+      tls: tls === undefined ? undefined : { cert: await readFile(tls.certFile), key: await readFile(tls.keyFile) },
+      maxConnections,
+      maxMessageBytes,
+      authorize: (request) => gate.authorize(request),
+      onRequest: (request, response) => this.#answer(gate, request, response),
+      onChannel: (channel, identity) => this.#server.accept(channel, identity),
+    });
+    gate = this.#gateAt(listener.endpoint);
+    return listener;
+  }
+
+  #gateAt(bind: WebSocketEndpoint): Gate {
+    const { allowedOrigins, allowedHosts } = this.#options;
+    return createGate({ credentials: this.#credentials, bind, allowedOrigins, allowedHosts, clock: this.#server.clock });
+  }
+
+  #answer(gate: Gate, request: IncomingMessage, response: ServerResponse): void {
+    const { metrics, metricsAccess } = this.#options;
+    const { method = 'GET', url = '/' } = request;
+    const { status, headers, body } = answerHttp(
+      { method, url, verdict: gate.authorize(request) },
+      {
+        phase: this.#server.isClosing ? 'draining' : 'ready',
+        metricsAccess,
+        metricsText: () => metrics.text(this.#server.gauges()),
+      },
+    );
+    response.writeHead(status, headers).end(body);
+  }
+}

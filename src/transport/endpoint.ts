@@ -1,0 +1,149 @@
+// Addresses as values: where a server listens, where a client connects. Parses and prints them; opens nothing.
+
+export interface StdioEndpoint {
+  readonly kind: 'stdio';
+}
+
+export interface WebSocketEndpoint {
+  readonly kind: 'websocket';
+  readonly isSecure: boolean;
+  /** An IP address, IPv6 without brackets; for clients also a host name. */
+  readonly host: string;
+  /** 0 lets the system choose; only for listening. */
+  readonly port: number;
+}
+
+export interface UnixEndpoint {
+  readonly kind: 'unix';
+  /** Absolute. */
+  readonly path: string;
+}
+
+export type ListenEndpoint = StdioEndpoint | WebSocketEndpoint | UnixEndpoint;
+export type ConnectEndpoint = WebSocketEndpoint | UnixEndpoint;
+
+/** An address that is no good: malformed, refused, or one that cannot be listened on. The text never repeats a secret. */
+export class EndpointError extends Error {
+  override readonly name = 'EndpointError';
+}
+
+/** Bytes of the longest path: Linux keeps 108, one of them for its end. Node cuts longer ones short without a word. */
+export const longestUnixPathBytes = 107;
+
+/** Takes an IP address and a port, so that nobody listens on what a name happens to resolve to. Throws an EndpointError. */
+export function parseListenUrl(url: string): ListenEndpoint {
+  const use: Use = { name: 'listen', forms: 'ws://IP:PORT, wss://IP:PORT, unix:///PATH or stdio' };
+  if (url === 'stdio' || url === 'stdio://') return { kind: 'stdio' };
+  const { scheme, rest } = split(url, use);
+  if (scheme === 'unix') return unixEndpoint(url, rest, use);
+  const { host = '', port = -1 } = authorityOf(rest);
+  const address = ipAddress(host);
+  if (address === undefined || port < 0 || port > highestPort) {
+    throw invalid(url, use, 'expected an IP address and a port, as in ws://127.0.0.1:4500 or ws://[::1]:4500');
+  }
+  return { kind: 'websocket', isSecure: scheme === 'wss', host: address, port };
+}
+
+/** Takes host names too, and without a port the usual one of the scheme. Throws an EndpointError. */
+export function parseConnectUrl(url: string): ConnectEndpoint {
+  const use: Use = { name: 'server', forms: 'ws://HOST:PORT, wss://HOST:PORT or unix:///PATH' };
+  const { scheme, rest } = split(url, use);
+  if (scheme === 'unix') return unixEndpoint(url, rest, use);
+  const { host = '', port = scheme === 'wss' ? 443 : 80 } = authorityOf(rest);
+  const address = ipAddress(host) ?? hostName(host);
+  if (address === undefined || port < 1 || port > highestPort) {
+    throw invalid(url, use, 'expected a host and maybe a port, as in ws://127.0.0.1:4500 or wss://example.com');
+  }
+  return { kind: 'websocket', isSecure: scheme === 'wss', host: address, port };
+}
+
+/** What the parsers read back as the same endpoint. */
+export function formatEndpoint(endpoint: ListenEndpoint): string {
+  switch (endpoint.kind) {
+    case 'stdio':
+      return 'stdio';
+    case 'unix':
+      return `unix://${endpoint.path.replaceAll(/[%?#]/g, encodeURIComponent)}`;
+    case 'websocket': {
+      const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
+      return `${endpoint.isSecure ? 'wss' : 'ws'}://${host}:${endpoint.port}`;
+    }
+  }
+}
+
+/** Whether only this machine can reach it: 127.0.0.0/8 and ::1. A name is not looked up and does not count. */
+export function isLoopback({ host }: WebSocketEndpoint): boolean {
+  return host === '::1' || (host.startsWith('127.') && ipv4.test(host));
+}
+
+const highestPort = 65_535;
+const ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
+/** What an address is for, as errors call it. */
+interface Use {
+  readonly name: 'listen' | 'server';
+  readonly forms: string;
+}
+
+function split(url: string, use: Use): { readonly scheme: 'ws' | 'wss' | 'unix'; readonly rest: string } {
+  const [, scheme, rest = ''] = /^(wss?|unix):\/\/(.*)$/s.exec(url) ?? [];
+  if (scheme !== 'ws' && scheme !== 'wss' && scheme !== 'unix') {
+    throw new EndpointError(`unsupported ${use.name} URL "${withoutSecrets(url)}"; expected ${use.forms}`);
+  }
+  if (/[?#]/.test(rest)) throw invalid(url, use, 'expected no query and no fragment; a token belongs into a header');
+  if (scheme !== 'unix' && rest.includes('@')) {
+    throw invalid(url, use, 'expected no user and no password; a token belongs into a header');
+  }
+  return { scheme, rest };
+}
+
+function authorityOf(rest: string): { readonly host?: string; readonly port?: number } {
+  const [, host, port] = /^(\[[^\]]*\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(rest) ?? [];
+  if (host === undefined) return {};
+  return port === undefined ? { host } : { host, port: Number(port) };
+}
+
+/** The address in its usual spelling, IPv6 without brackets; undefined for anything else, a name included. */
+function ipAddress(host: string): string | undefined {
+  if (!host.startsWith('[')) return ipv4.test(host) ? host : undefined;
+  try {
+    return new URL(`ws://${host}`).hostname.slice(1, -1);
+  } catch {
+    return undefined; // the URL parser is the judge of IPv6
+  }
+}
+
+/** Names only: what ends in a number but is no plain address, such as 127.1, is read differently by different programs. */
+function hostName(host: string): string | undefined {
+  const labels = host.toLowerCase().split('.');
+  if (/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')) return undefined;
+  return labels.every((label) => /^[a-z\d_](?:[a-z\d_-]*[a-z\d_])?$/.test(label)) ? labels.join('.') : undefined;
+}
+
+function unixEndpoint(url: string, rest: string, use: Use): UnixEndpoint {
+  const path = percentDecoded(rest);
+  if (path === undefined) throw invalid(url, use, 'expected a % of its path to be written as %25');
+  if (!/^\/[^\0]*[^\0/]$/.test(path)) {
+    throw invalid(url, use, 'expected unix:// and an absolute path, as in unix:///run/sluice.sock');
+  }
+  const bytes = new TextEncoder().encode(path).length;
+  if (bytes <= longestUnixPathBytes) return { kind: 'unix', path };
+  throw invalid(url, use, `the path of a socket has at most ${longestUnixPathBytes} bytes, this one has ${bytes}`);
+}
+
+function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined; // a URIError, for nothing but a stray %
+  }
+}
+
+function invalid(url: string, use: Use, reason: string): EndpointError {
+  return new EndpointError(`invalid ${use.name} URL "${withoutSecrets(url)}"; ${reason}`);
+}
+
+/** Users, passwords, queries and fragments are where people put secrets. */
+function withoutSecrets(url: string): string {
+  return url.replace(/[?#].*$/s, '…').replace(/\/\/.*@/s, '//…@');
+}

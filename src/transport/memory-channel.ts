@@ -1,0 +1,150 @@
+// Two Channels that lead to each other without a socket: for tests of what is built on channels, and for a wire inside one program.
+
+import { deferred } from '../base/deferred.js';
+import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import { Inbox } from './inbox.js';
+import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
+
+/** What one sends, the other receives: later, in order, and as a copy, as over any wire. */
+export function createMemoryChannels(): readonly [Channel, Channel] {
+  const [there, back] = [new Lane(), new Lane()];
+  return [new MemoryChannel('memory 2', there, back), new MemoryChannel('memory 1', back, there)];
+}
+
+class MemoryChannel implements Channel {
+  readonly peer: string;
+  readonly #outgoing: Lane;
+  readonly #incoming: Lane;
+  readonly #ended = deferred<ChannelEnd>();
+  #isClosing = false;
+
+  constructor(peer: string, outgoing: Lane, incoming: Lane) {
+    this.peer = peer;
+    this.#outgoing = outgoing;
+    this.#incoming = incoming;
+    void incoming.finished.then((problem) => this.#peerClosed(problem));
+  }
+
+  get closed(): Promise<ChannelEnd> {
+    return this.#ended.promise;
+  }
+
+  get queuedBytes(): number {
+    return this.#outgoing.bytes;
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#incoming.inbox.listen(listener);
+    this.#incoming.flow();
+  }
+
+  send(text: string): boolean {
+    return this.#outgoing.send(text);
+  }
+
+  sendBinary(frame: Uint8Array): boolean {
+    return this.#outgoing.send(frame.slice());
+  }
+
+  drained(): Promise<void> {
+    return this.#outgoing.drained();
+  }
+
+  pause(): void {
+    this.#incoming.inbox.pause();
+  }
+
+  resume(): void {
+    this.#incoming.inbox.resume();
+    this.#incoming.flow();
+  }
+
+  close(problem?: string): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#incoming.drop();
+    this.#outgoing.end(problem);
+    void this.#outgoing.finished.then(() => this.#ended.resolve(problem === undefined ? {} : { problem }));
+  }
+
+  #peerClosed(problem: string | undefined): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#outgoing.drop();
+    this.#ended.resolve(problem === undefined ? {} : { problem: `closed by the peer: ${problem}` });
+  }
+}
+
+/** One direction: what was sent and not taken yet. Text counts its UTF-16 units. */
+class Lane {
+  /** Of the one at its end. */
+  readonly inbox = new Inbox();
+  readonly #gate = new DrainGate();
+  readonly #finished = deferred<string | undefined>();
+  #waiting: (string | Uint8Array)[] = [];
+  #bytes = 0;
+  #state: 'open' | 'ending' | 'over' = 'open';
+  #problem: string | undefined;
+  #isFlowing = false;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Everything was taken and nothing more comes, or nobody takes it any more. With the problem the sender ended for. */
+  get finished(): Promise<string | undefined> {
+    return this.#finished.promise;
+  }
+
+  send(content: string | Uint8Array): boolean {
+    if (this.#state !== 'open') return false;
+    this.#waiting.push(content);
+    this.#bytes += content.length;
+    this.flow();
+    return this.#bytes <= highWaterBytes;
+  }
+
+  drained(): Promise<void> {
+    return this.#state !== 'open' || this.#bytes <= highWaterBytes ? Promise.resolve() : this.#gate.wait();
+  }
+
+  end(problem: string | undefined): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'ending';
+    this.#problem = problem;
+    this.#gate.open();
+    this.flow();
+  }
+
+  drop(): void {
+    this.#state = 'over';
+    this.inbox.close();
+    this.#waiting = [];
+    this.#bytes = 0;
+    this.#gate.open();
+    this.#finished.resolve(this.#problem);
+  }
+
+  flow(): void {
+    if (this.#isFlowing) return;
+    this.#isFlowing = true;
+    queueMicrotask(() => {
+      this.#isFlowing = false;
+      this.#deliver();
+    });
+  }
+
+  #deliver(): void {
+    let taken = 0;
+    for (const content of this.#waiting) {
+      if (this.inbox.isHolding) break;
+      taken += 1;
+      this.#bytes -= content.length;
+      if (typeof content === 'string') this.inbox.message(content);
+      else this.inbox.binary(content);
+    }
+    this.#waiting.splice(0, taken);
+    if (this.#bytes <= lowWaterBytes) this.#gate.open();
+    if (this.#state === 'ending' && this.#waiting.length === 0) this.drop();
+  }
+}

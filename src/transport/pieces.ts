@@ -1,0 +1,71 @@
+// A message that comes in pieces: kept as they are and joined once, so that no length of message and no size of piece makes it slow.
+
+/** Pieces below this are put together as they come: a message sent byte by byte would otherwise cost a hundred times its length. */
+const smallPieceBytes = 4096;
+
+export class Pieces {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+  /** Takes small pieces until it is full or a large one comes; `#collected` bytes of it are used. */
+  #collector: Uint8Array | undefined;
+  #collected = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Keeps the first piece and large ones without copying. */
+  add(piece: Uint8Array): void {
+    const isKept = this.#length === 0 || piece.length >= smallPieceBytes;
+    this.#length += piece.length;
+    if (isKept) {
+      this.#finishCollector();
+      this.#parts.push(piece);
+      return;
+    }
+    for (let rest = piece; rest.length > 0;) rest = this.#collect(rest);
+  }
+
+  /** The message, of which this is the last piece; then the next one may come. */
+  takeWith(last: Uint8Array): Uint8Array {
+    if (this.#length === 0) return last;
+    this.#finishCollector();
+    const whole = joined([...this.#parts, last], this.#length + last.length);
+    this.clear();
+    return whole;
+  }
+
+  clear(): void {
+    this.#parts = [];
+    this.#length = 0;
+    this.#collector = undefined;
+    this.#collected = 0;
+  }
+
+  /** Returns what did not fit. */
+  #collect(piece: Uint8Array): Uint8Array {
+    this.#collector ??= new Uint8Array(smallPieceBytes);
+    const taken = piece.subarray(0, smallPieceBytes - this.#collected);
+    this.#collector.set(taken, this.#collected);
+    this.#collected += taken.length;
+    if (this.#collected === smallPieceBytes) this.#finishCollector();
+    return piece.subarray(taken.length);
+  }
+
+  #finishCollector(): void {
+    if (this.#collector === undefined) return;
+    this.#parts.push(this.#collector.subarray(0, this.#collected));
+    this.#collector = undefined;
+    this.#collected = 0;
+  }
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

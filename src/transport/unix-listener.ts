@@ -1,0 +1,138 @@
+// Listens on a Unix socket that only its owner can connect to, and hands each connection on as a Channel. Replaces what a dead server
+// left behind, and nothing else.
+
+import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats, unlinkSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import path from 'node:path';
+import { type Clock, systemClock } from '../base/clock.js';
+import type { Channel } from '../rpc/channel.js';
+import { EndpointError, formatEndpoint, longestUnixPathBytes, type UnixEndpoint } from './endpoint.js';
+import { bind, type CloseOptions, Listening } from './listening.js';
+import { StreamChannel } from './stream-channel.js';
+
+export interface UnixListenerOptions {
+  readonly endpoint: UnixEndpoint;
+  /** A longer message is skipped and reported as unreadable. */
+  readonly maxMessageBytes: number;
+  /** More are hung up on. */
+  readonly maxConnections: number;
+  /** Owns the channel from then on; nothing arrives before it listens. */
+  onChannel(channel: Channel): void;
+  readonly clock?: Clock;
+}
+
+/** Rejects with an EndpointError: when a server is alive there, when something lies there that is no socket, when the folder is not ours. */
+export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
+  const { endpoint, maxMessageBytes, clock = systemClock } = options;
+  const server = createServer({ allowHalfOpen: true }); // a peer that has ended may still be owed answers
+  server.maxConnections = options.maxConnections;
+  const listening = new Listening<StreamChannel>(server, clock);
+  let count = 0;
+  server.on('connection', (socket) => {
+    count += 1;
+    const peer = `${formatEndpoint(endpoint)} client ${count}`;
+    const channel = new StreamChannel({ readable: socket, writable: socket, peer, maxMessageBytes, clock });
+    listening.add(channel);
+    options.onChannel(channel);
+  });
+  const stale = await findStale(endpoint);
+  const stage = createStage(endpoint);
+  try {
+    await bind(server, formatEndpoint(endpoint), { path: stage.socket });
+    chmodSync(stage.socket, 0o600);
+    return new UnixListener(endpoint, listening, publish(endpoint, stage.socket, stale));
+  } catch (error) {
+    await listening.close({ graceMs: 0 });
+    throw error;
+  } finally {
+    rmSync(stage.folder, { recursive: true });
+  }
+}
+
+export class UnixListener {
+  readonly endpoint: UnixEndpoint;
+  readonly #listening: Listening<StreamChannel>;
+  readonly #published: Stats;
+
+  constructor(endpoint: UnixEndpoint, listening: Listening<StreamChannel>, published: Stats) {
+    this.endpoint = endpoint;
+    this.#listening = listening;
+    this.#published = published;
+  }
+
+  get url(): string {
+    return formatEndpoint(this.endpoint);
+  }
+
+  /** Removes the socket and accepts nothing from now on; resolves when every connection is gone. */
+  async close(options: CloseOptions): Promise<void> {
+    if (!this.#listening.isClosing && isSameFile(statsOf(this.endpoint.path), this.#published)) unlinkSync(this.endpoint.path);
+    await this.#listening.close(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close({ graceMs: 0 });
+  }
+}
+
+/** A folder only we can enter, beside where the socket will be: until it has its mode and moves there, nobody else can connect to it. */
+function createStage(endpoint: UnixEndpoint): { readonly folder: string; readonly socket: string } {
+  const parent = path.dirname(endpoint.path);
+  const addedBytes = '/.123456/s'.length;
+  if (Buffer.byteLength(parent) + addedBytes > longestUnixPathBytes) {
+    throw cannotListen(endpoint, `its folder has more than ${longestUnixPathBytes - addedBytes} bytes`);
+  }
+  try {
+    const folder = mkdtempSync(`${parent}/.`);
+    chmodSync(folder, 0o700); // whatever the umask is
+    return { folder, socket: path.join(folder, 's') };
+  } catch (error) {
+    throw cannotListen(endpoint, `nothing can be created in ${parent}`, error);
+  }
+}
+
+/** Moves the socket to its place, unless somebody else has come there since it was looked at. */
+function publish(endpoint: UnixEndpoint, socket: string, stale: Stats | undefined): Stats {
+  const current = statsOf(endpoint.path);
+  if (current !== undefined && !isSameFile(current, stale)) throw cannotListen(endpoint, 'somebody else has just begun to');
+  renameSync(socket, endpoint.path);
+  return lstatSync(endpoint.path);
+}
+
+/** What a dead server left there, if anything did. */
+async function findStale(endpoint: UnixEndpoint): Promise<Stats | undefined> {
+  const found = statsOf(endpoint.path);
+  if (found === undefined) return undefined;
+  if (!found.isSocket()) throw cannotListen(endpoint, 'there is something that is no socket; it was left alone');
+  const error = await connectingError(endpoint.path);
+  if (error?.code === 'ENOENT') return undefined;
+  if (error?.code === 'ECONNREFUSED') return found;
+  throw cannotListen(
+    endpoint,
+    error === undefined ? 'a server is listening there already' : 'the socket there may be in use',
+    error,
+  );
+}
+
+function connectingError(socketPath: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const probe = connect({ path: socketPath });
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(undefined);
+    });
+    probe.once('error', resolve);
+  });
+}
+
+function statsOf(file: string): Stats | undefined {
+  return lstatSync(file, { throwIfNoEntry: false });
+}
+
+function isSameFile(one: Stats | undefined, other: Stats | undefined): boolean {
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+}
+
+function cannotListen(endpoint: UnixEndpoint, reason: string, cause?: unknown): EndpointError {
+  return new EndpointError(`cannot listen on ${formatEndpoint(endpoint)}: ${reason}`, { cause });
+}

@@ -1,0 +1,57 @@
+// What our messages and endings look like on a WebSocket, for both sides. Knows no socket.
+
+import type { ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import { binaryMark } from './line-framing.js';
+import { decodeUtf8 } from './utf8.js';
+
+/** Sent with a close that has a problem; from the range that programs, browsers included, may use as they like. */
+const problemCode = 4000;
+
+/** A close frame has room for no more. */
+const longestReasonBytes = 123;
+
+/** Normal, going away, and no code at all. */
+const goodOrderCodes = [1000, 1001, 1005];
+
+/** Gave no close frame: the connection broke. */
+const brokenCode = 1006;
+
+/** A binary message is one of our frames if the mark comes first, else it may hold JSON text. */
+export function readBinaryMessage(bytes: Uint8Array, listener: ChannelListener): void {
+  const [first] = bytes;
+  if (first === binaryMark) return listener.binary(bytes.subarray(1));
+  if (first === undefined || !jsonStarts.includes(first)) return listener.unreadable(`a binary message ${startOf(first)}`);
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return listener.unreadable('a binary message holds text that is not valid UTF-8');
+  listener.message(text);
+}
+
+/** An opening brace and white space. */
+const jsonStarts = [0x7b, 0x20, 0x09, 0x0d, 0x0a];
+
+function startOf(first: number | undefined): string {
+  if (first === undefined) return 'is empty';
+  return `starts with byte ${first}, expected ${binaryMark} before a frame or { before JSON`;
+}
+
+/** A frame as the payload of a binary message. */
+export function binaryMessage(frame: Uint8Array): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(frame.length + 1);
+  message[0] = binaryMark;
+  message.set(frame, 1);
+  return message;
+}
+
+/** The arguments of a close, with as much of the problem as there is room for. */
+export function closeArguments(problem: string | undefined): readonly [code: number, reason: string] {
+  if (problem === undefined) return [1000, ''];
+  const { read } = new TextEncoder().encodeInto(problem, new Uint8Array(longestReasonBytes));
+  return [problemCode, problem.slice(0, read)];
+}
+
+/** What the end is called when this side has no problem of its own to name. */
+export function endOfWebSocket(code: number, reason: string): ChannelEnd {
+  if (goodOrderCodes.includes(code)) return {};
+  if (code === brokenCode) return { problem: 'the connection broke off without a close' };
+  return { problem: `closed by the peer: ${reason === '' ? `code ${code}` : `${reason} (${code})`}` };
+}

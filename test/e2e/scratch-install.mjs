@@ -1,0 +1,48 @@
+// Gives the path of a program from an npm package of an exact version. The package lives in a folder of this user below the system's
+// temporary folder, is installed there when first asked for, and stays for the next run.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import path from 'node:path';
+
+/** A package of a few hundred megabytes over a slow line, in milliseconds. */
+const installMs = 600_000;
+
+/**
+ * @param {{ name: string, version: string, program: string }} wanted package name, exact version, name of one of its programs
+ * @returns {string} path of the program
+ */
+export function scratchInstall({ name, version, program }) {
+  const scratch = ownFolder(path.join(tmpdir(), `sluice-scratch-${userInfo().uid}`));
+  const home = path.join(scratch, `${name.replace('@', '').replaceAll('/', '-')}-${version}`);
+  const executable = path.join(home, 'node_modules', '.bin', program);
+  if (!existsSync(executable)) installInto(home, `${name}@${version}`);
+  if (!existsSync(executable)) throw new Error(`${home} has no program "${program}"; without the folder it is installed anew`);
+  return executable;
+}
+
+/** Anyone may make a folder of this name below the temporary folder; a program is run only from one that this user made. */
+function ownFolder(folder) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== userInfo().uid || (mode & 0o022) !== 0) throw new Error(`${folder} must be writable by its owner, this user, only`);
+  return folder;
+}
+
+/** Installed beside its place and then renamed: what is in its place is complete, also when two runs install at the same time. */
+function installInto(home, spec) {
+  process.stderr.write(`installing ${spec} …\n`);
+  const partial = mkdtempSync(`${home}.`);
+  try {
+    const args = ['install', '--prefix', partial, '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', spec];
+    const { status, error } = spawnSync('npm', args, { cwd: partial, stdio: ['ignore', 2, 2], timeout: installMs });
+    if (error !== undefined) throw error;
+    if (status !== 0) throw new Error(`npm install ${spec} ended with code ${status}`);
+    renameSync(partial, home);
+  } catch (error) {
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // another run was faster
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,127 @@
+// A TCP proxy between codex and the server: it forwards bytes as they are, remembers the WebSocket messages among them, and can
+// lose what is under way and cut the connection. Judges nothing.
+
+import { once } from 'node:events';
+import net from 'node:net';
+import { Receiver } from 'ws';
+
+/**
+ * @typedef {object} WireMessage
+ * @property {number} connection 1 for the first
+ * @property {'codex' | 'server'} from
+ * @property {any} body the message; or a text: the first line of an HTTP answer that is no upgrade, or what was wrong with a frame
+ */
+
+/** @param {string} target ws URL of the server */
+export async function openWireProxy(target) {
+  const proxy = new WireProxy(new URL(target));
+  await proxy.open();
+  return proxy;
+}
+
+class WireProxy {
+  /** @type {WireMessage[]} in the order in which they came */
+  messages = [];
+  connections = 0;
+  #target;
+  #server = net.createServer((client) => this.#accept(client));
+  #sockets = new Set();
+  #waiting = new Set();
+  #isLosing = false;
+
+  constructor(target) {
+    this.#target = target;
+  }
+
+  async open() {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  get url() {
+    return `ws://127.0.0.1:${this.#server.address().port}`;
+  }
+
+  /** Resolves when `isTrue` of the messages, with which it is called after each message. Rejects when the proxy is closed before. */
+  async until(isTrue) {
+    if (isTrue(this.messages)) return;
+    await new Promise((resolve, reject) => this.#waiting.add({ isTrue, resolve, reject }));
+  }
+
+  /** From now on nothing that the server says reaches codex, until the connection is cut. */
+  lose() {
+    this.#isLosing = true;
+  }
+
+  /** Ends every connection without a word to either side; new ones are welcome. */
+  cut() {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+    this.#isLosing = false;
+  }
+
+  close() {
+    this.cut();
+    this.#server.close();
+    for (const { reject } of this.#waiting) reject(new Error('the connection ended before what the scenario waits for'));
+    this.#waiting.clear();
+  }
+
+  #accept(client) {
+    const connection = (this.connections += 1);
+    const server = net.connect({ host: this.#target.hostname, port: Number(this.#target.port), noDelay: true });
+    client.setNoDelay(true);
+    this.#forward({ connection, from: 'codex', source: client, sink: server });
+    this.#forward({ connection, from: 'server', source: server, sink: client });
+  }
+
+  #forward({ connection, from, source, sink }) {
+    const listen = messageListener(from, (body) => this.#remember({ connection, from, body }));
+    this.#sockets.add(source);
+    source.on('data', (bytes) => {
+      const isLost = from === 'server' && this.#isLosing;
+      if (!isLost && !sink.write(bytes)) source.pause();
+      listen(bytes);
+    });
+    sink.on('drain', () => source.resume());
+    source.on('error', () => {}); // 'close' follows
+    source.on('close', () => {
+      this.#sockets.delete(source);
+      sink.destroySoon();
+    });
+  }
+
+  #remember(message) {
+    this.messages.push(message);
+    for (const waiter of this.#waiting) {
+      if (!waiter.isTrue(this.messages)) continue;
+      this.#waiting.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}
+
+/** Takes the bytes of one direction, and calls `tell` with each message in them. What comes before the first is HTTP. */
+function messageListener(from, tell) {
+  const receiver = new Receiver({ isServer: from === 'codex' });
+  receiver.on('message', (bytes) => tell(parsed(bytes.toString())));
+  receiver.on('error', (error) => tell(error.message));
+  let head = Buffer.alloc(0);
+  let isUpgraded = false;
+  return (bytes) => {
+    if (isUpgraded) return receiver.write(bytes);
+    head = Buffer.concat([head, bytes]);
+    const end = head.indexOf('\r\n\r\n');
+    if (end < 0) return undefined;
+    const [firstLine] = head.toString('latin1').split('\r\n', 1);
+    isUpgraded = from === 'codex' || firstLine.includes(' 101 ');
+    return isUpgraded ? receiver.write(head.subarray(end + 4)) : tell(firstLine);
+  };
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return `${error.message}: ${text}`;
+  }
+}

@@ -1,0 +1,92 @@
+// A TCP proxy on loopback that cuts its connections in the middle of whatever they are saying.
+
+import { once } from 'node:events';
+import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deferred } from '#src/base/deferred.js';
+
+/** Longest wait between two cuts. Short enough that many hit a greeting, long enough that some data passes. */
+const longestCalmMs = 12;
+
+export class CuttingProxy implements AsyncDisposable {
+  readonly url: string;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #cuts = 0;
+  #isClosed = false;
+  #waiting: { count: number; reached: () => void }[] = [];
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async open(targetUrl: string): Promise<CuttingProxy> {
+    const target = new URL(targetUrl);
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy = new CuttingProxy(server);
+    server.on('connection', (near) => {
+      // The server behind checks the Host header, which names this port: it was told to allow it.
+      const far = connect(Number(target.port), target.hostname);
+      proxy.#join(near, far);
+    });
+    return proxy;
+  }
+
+  get cutCount(): number {
+    return this.#cuts;
+  }
+
+  /** Cuts whatever is connected, so many times, at random moments. */
+  cutRandomly(times: number): void {
+    void this.#cutRandomly(times);
+  }
+
+  /** Resolves once there were this many cuts. */
+  async reached(count: number): Promise<void> {
+    if (this.#cuts >= count) return;
+    const { promise, resolve } = deferred<undefined>();
+    this.#waiting.push({ count, reached: () => resolve(undefined) });
+    await promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#cut();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #cutRandomly(times: number): Promise<void> {
+    while (this.#cuts < times && !this.#isClosed) {
+      await sleep(Math.random() * longestCalmMs);
+      if (this.#sockets.size === 0) continue;
+      this.#cut();
+      this.#cuts += 1;
+      for (const { count, reached } of this.#waiting) if (this.#cuts >= count) reached();
+      this.#waiting = this.#waiting.filter(({ count }) => this.#cuts < count);
+    }
+  }
+
+  #cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  #join(near: Socket, far: Socket): void {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.pipe(to);
+      from.on('error', () => {});
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+}

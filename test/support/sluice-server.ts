@@ -1,0 +1,63 @@
+// A real `sluice serve`, started as its users start it, and ended with the test.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** Every byte limit and time is a flag: `{ drainQuietMs: 200 }` is `--drain-quiet-ms 200`. */
+export function limitFlags(limits: Readonly<Record<string, number>> = {}): string[] {
+  return Object.entries(limits).flatMap(([name, value]) => [
+    `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+    String(value),
+  ]);
+}
+
+export class SluiceServer implements AsyncDisposable {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Lines of the server's log so far. */
+  readonly log: string[];
+  readonly #cleanUp: () => void;
+
+  private constructor(started: { url: string; child: ChildProcess; log: string[] }, cleanUp: () => void) {
+    this.url = started.url;
+    this.child = started.child;
+    this.log = started.log;
+    this.#cleanUp = cleanUp;
+  }
+
+  static async start(kind: 'websocket' | 'unix', flags: readonly string[] = []): Promise<SluiceServer> {
+    const folder = kind === 'unix' ? mkdtempSync(join(tmpdir(), 'sluice-')) : undefined;
+    const listen = folder === undefined ? 'ws://127.0.0.1:0' : `unix://${join(folder, 'socket')}`;
+    const child = spawn(process.execPath, [program, 'serve', '--listen', listen, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const log: string[] = [];
+    createInterface(child.stderr).on('line', (line) => log.push(line));
+    const ended = once(child, 'exit').then(() => assert.fail(`the server ended: ${log.join('\n')}`));
+    ended.catch(() => {});
+    const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
+    return new SluiceServer({ url, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true }));
+  }
+
+  /** Asks it to end and gives its exit code. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
+    const exited = once(this.child, 'exit') as Promise<[number | null]>;
+    this.child.kill(signal);
+    const [code] = await exited;
+    return code;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    this.#cleanUp();
+  }
+}

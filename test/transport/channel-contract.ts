@@ -1,0 +1,240 @@
+// What every channel promises, written once and run over each kind.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Channel } from '#src/rpc/channel.js';
+import { highWaterBytes } from '#src/transport/lag.js';
+import { eventually, settled } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { Recorder } from './recorder.js';
+
+export interface ChannelPair extends AsyncDisposable {
+  /** Two ends of one wire; nobody listens yet. */
+  readonly ends: readonly [Channel, Channel];
+}
+
+/** A message that a few dozen of fill every buffer between two programs. */
+const bulk = JSON.stringify('x'.repeat(64 * 1024));
+
+/** Far more than the high-water mark and what two kernels' buffers hold. */
+const mostQueuedMessages = 1_000;
+
+/** A browser's WebSocket cannot be made to wait, so `unsteerable` is the end whose peer never sees it lag. */
+export function channelContract(kind: string, open: () => Promise<ChannelPair>, unsteerable?: 0 | 1): void {
+  describe(kind, () => {
+    guardAgainstLeaks();
+
+    for (const [direction, of] of Object.entries({ there: [0, 1], back: [1, 0] } as const)) {
+      const [from, to] = of;
+
+      describe(direction, () => {
+        test('messages arrive unchanged and in order', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          const texts = ['{}', '{"a":"é ✓ 🎈 \\n \\u0001"}', ' 0 ', `"${'long '.repeat(300_000)}"`, ...numbers(1_000)];
+          for (const text of texts) sender.send(text);
+          await eventually(() => assert.equal(receiver.arrivals.length, texts.length));
+          assert.deepEqual(receiver.arrivals, texts);
+        });
+
+        test('binary frames arrive unchanged, in order with the messages', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          for (const bytes of [0, 1, 124, 125, 126, 65_534, 65_535, 65_536, 1_000_000]) {
+            sender.sendBinary(Buffer.alloc(bytes, '\n\u0001{'));
+            sender.send(String(bytes));
+          }
+          await eventually(() => assert.equal(receiver.arrivals.length, 18));
+          const lengths = receiver.arrivals.map((each) =>
+            typeof each === 'object' && 'binary' in each ? each.binary.length / 2 : each,
+          );
+          assert.deepEqual(lengths, [
+            0,
+            '0',
+            1,
+            '1',
+            124,
+            '124',
+            125,
+            '125',
+            126,
+            '126',
+            65_534,
+            '65534',
+            65_535,
+            '65535',
+            65_536,
+            '65536',
+            1_000_000,
+            '1000000',
+          ]);
+          assert.deepEqual(receiver.arrivals[4], { binary: Buffer.alloc(124, '\n\u0001{').toString('hex') });
+        });
+
+        test('what comes before anybody listens is not lost', async () => {
+          await using pair = await open();
+          for (const text of numbers(100)) pair.ends[from].send(text);
+          await settled(() => pair.ends[from].queuedBytes);
+          const receiver = record(pair.ends[to]);
+          await eventually(() => assert.deepEqual(receiver.arrivals, numbers(100)));
+        });
+
+        test('a paused end takes nothing more, not even what has come already, until it goes on', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], pair.ends[to]];
+          const taken: string[] = [];
+          receiver.listen({
+            message: (text) => {
+              taken.push(text);
+              if (taken.length % 10 === 0) receiver.pause();
+            },
+            binary() {},
+            unreadable() {},
+          });
+          for (const text of numbers(35)) sender.send(text);
+          for (const count of [10, 20, 30]) {
+            await eventually(() => assert.equal(taken.length, count));
+            assert.equal(await settled(() => taken.length), count);
+            receiver.resume();
+          }
+          await eventually(() => assert.deepEqual(taken, numbers(35)));
+        });
+
+        const skip = to === unsteerable;
+        test('a peer that does not read makes send say so, and drained waits until it does', { skip }, async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], pair.ends[to]];
+          const recorder = record(receiver);
+          receiver.pause();
+          const sent = await fill(sender);
+          assert.ok(sender.queuedBytes > highWaterBytes);
+          assert.ok(sender.queuedBytes <= highWaterBytes + bulk.length + 100);
+          let isDrained = false;
+          const drained = sender.drained().then(() => (isDrained = true));
+          assert.equal(await settled(() => isDrained), false);
+          receiver.resume();
+          await drained;
+          assert.ok(sender.queuedBytes <= highWaterBytes);
+          await eventually(() => assert.equal(recorder.arrivals.length, sent));
+          await sender.drained(); // at once, when nobody lags
+        });
+
+        test('close lets everything arrive that was sent, and both ends end without a problem', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          for (let count = 0; count < 200; count += 1) sender.send(bulk);
+          sender.sendBinary(Uint8Array.of(1, 2, 3));
+          sender.close();
+          sender.close();
+          assert.deepEqual(await Promise.all(pair.ends.map((end) => end.closed)), [{}, {}]);
+          assert.equal(receiver.arrivals.length, 201);
+          assert.deepEqual(receiver.arrivals.at(-1), { binary: '010203' });
+        });
+
+        test('what came before the end is delivered before the end, however late it is taken', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], pair.ends[to]];
+          const recorder = record(receiver);
+          receiver.pause();
+          for (const text of numbers(50)) sender.send(text);
+          sender.close();
+          let hasEnded = false;
+          const ended = receiver.closed.then(() => (hasEnded = true));
+          assert.deepEqual([await settled(() => hasEnded), recorder.arrivals], [false, []]);
+          receiver.resume();
+          await ended;
+          assert.deepEqual(recorder.arrivals, numbers(50));
+        });
+
+        test('an end that was closed for a problem names it', async () => {
+          await using pair = await open();
+          record(pair.ends[to]);
+          pair.ends[from].close('it spoke out of turn 🎈'.repeat(20));
+          assert.deepEqual(await pair.ends[from].closed, { problem: 'it spoke out of turn 🎈'.repeat(20) });
+          await pair.ends[to].closed;
+        });
+
+        test('a closed end sends nothing, keeps nobody waiting and delivers nothing', async () => {
+          await using pair = await open();
+          const [one, other] = [pair.ends[from], pair.ends[to]];
+          const [atOne, atOther] = [record(one), record(other)];
+          other.send('"crosses the close"');
+          one.close();
+          const before = atOne.arrivals.length;
+          assert.equal(one.send('{}'), false);
+          assert.equal(one.sendBinary(Uint8Array.of(1)), false);
+          one.pause();
+          one.resume();
+          await one.drained();
+          await Promise.all([one.closed, other.closed]);
+          assert.equal(other.send('{}'), false);
+          await other.drained();
+          assert.deepEqual([atOne.arrivals.length, atOther.arrivals], [before, []]);
+        });
+
+        test('closing frees whoever waits for the peer to catch up', { skip }, async () => {
+          await using pair = await open();
+          record(pair.ends[to]);
+          pair.ends[to].pause();
+          await fill(pair.ends[from]);
+          const drained = pair.ends[from].drained();
+          pair.ends[from].close();
+          await drained;
+          pair.ends[to].resume();
+          await pair.ends[from].closed;
+        });
+      });
+    }
+
+    test('both ends may close at once', async () => {
+      await using pair = await open();
+      for (const end of pair.ends) record(end);
+      for (const end of pair.ends) end.close();
+      assert.deepEqual(await Promise.all(pair.ends.map((end) => end.closed)), [{}, {}]);
+    });
+
+    test('two pairs do not disturb each other', async () => {
+      await using stuck = await open();
+      await using lively = await open();
+      record(stuck.ends[1]);
+      stuck.ends[1].pause();
+      await fill(stuck.ends[0]);
+      const receiver = record(lively.ends[1]);
+      lively.ends[0].send('"still here"');
+      await eventually(() => assert.deepEqual(receiver.arrivals, ['"still here"']));
+      stuck.ends[0].close();
+      stuck.ends[1].resume();
+      await stuck.ends[1].closed;
+      lively.ends[1].send('{}');
+      lively.ends[0].close();
+      assert.deepEqual(await lively.ends[1].closed, {});
+    });
+
+    test('a channel has one listener', async () => {
+      await using pair = await open();
+      record(pair.ends[0]);
+      assert.throws(() => record(pair.ends[0]), /one listener/);
+    });
+  });
+}
+
+/** Sends until the peer lags; gives how many messages it took. Waits now and then, so that what can go out does. */
+async function fill(sender: Channel): Promise<number> {
+  for (let sent = 1; sent < mostQueuedMessages; sent += 1) {
+    if (!sender.send(bulk)) {
+      // What the system can still take, it takes now; what lags then, lags for good.
+      if ((await settled(() => sender.queuedBytes)) > highWaterBytes) return sent;
+    }
+  }
+  return assert.fail(`${mostQueuedMessages} messages and nothing lags`);
+}
+
+export function record(channel: Channel): Recorder {
+  const recorder = new Recorder();
+  channel.listen(recorder);
+  return recorder;
+}
+
+function numbers(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => String(index));
+}

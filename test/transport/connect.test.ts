@@ -1,0 +1,204 @@
+// Opening channels: every way it can fail is told apart, and nothing is left behind by a failure.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type Server, type Socket, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { deferred } from '#src/base/deferred.js';
+import type { Channel } from '#src/rpc/channel.js';
+import { openChannel } from '#src/transport/connect.js';
+import { EndpointError, type WebSocketEndpoint } from '#src/transport/endpoint.js';
+import { listenWebSocket } from '#src/transport/websocket-listener.js';
+import { eventually } from '../support/eventually.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { record } from './channel-contract.js';
+import { loopback, maxMessageBytes, openDoor } from './channel-pairs.js';
+
+guardAgainstLeaks();
+
+const options = { maxMessageBytes, timeoutMs: 10_000 };
+
+describe('a server that', () => {
+  test('refuses is quoted, with its status', async () => {
+    const text = 'a token is needed';
+    await using listener = await listenWebSocket({
+      ...openDoor,
+      authorize: () => ({ ok: false, status: 401, text }),
+      onChannel() {},
+    });
+    await assert.rejects(openChannel(listener.endpoint, options), {
+      name: 'ConnectError',
+      status: 401,
+      message: `${listener.url} refused the connection: 401 a token is needed`,
+    });
+  });
+
+  test('refuses at length is not quoted in full', async () => {
+    const text = 'no '.repeat(100_000);
+    await using listener = await listenWebSocket({
+      ...openDoor,
+      authorize: () => ({ ok: false, status: 403, text }),
+      onChannel() {},
+    });
+    await assert.rejects(openChannel(listener.endpoint, options), (error: Error) => error.message.length < 600);
+  });
+
+  test('is not there is named', async () => {
+    const listener = await listenWebSocket({ ...openDoor, onChannel() {} });
+    await listener.close({ graceMs: 0 });
+    await assert.rejects(openChannel(listener.endpoint, options), {
+      name: 'ConnectError',
+      message: `could not connect to ${listener.url}: connect ECONNREFUSED 127.0.0.1:${listener.endpoint.port}`,
+    });
+    await assert.rejects(openChannel({ kind: 'unix', path: '/nowhere/s' }, options), {
+      name: 'ConnectError',
+      message: 'could not connect to unix:///nowhere/s: connect ENOENT /nowhere/s',
+    });
+  });
+
+  test('says nothing is given up on in time', async () => {
+    await using mute = await muteServer();
+    const clock = new FakeClock();
+    const opening = openChannel(mute.endpoint, { ...options, timeoutMs: 500, clock });
+    const failed = assert.rejects(opening, {
+      name: 'ConnectError',
+      message: `no answer from ws://127.0.0.1:${mute.endpoint.port} within 500 ms`,
+    });
+    await mute.connected;
+    await clock.advance(500);
+    await failed;
+    assert.deepEqual(clock.pendingMs, []);
+  });
+
+  test('takes a token in the headers and nowhere else', async () => {
+    const seen = deferred<string>();
+    await using listener = await listenWebSocket({
+      ...openDoor,
+      authorize({ headers, url }) {
+        seen.resolve(`${url} ${headers.authorization}`);
+        return { ok: true, identity: '' };
+      },
+      onChannel() {},
+    });
+    const channel = await openChannel(listener.endpoint, { ...options, headers: { authorization: 'Bearer t' } });
+    assert.equal(await seen.promise, '/ Bearer t');
+    assert.equal(channel.peer, listener.url);
+    channel.close();
+  });
+
+  test('sends more at once than the client takes loses the connection', async () => {
+    await using listener = await listenWebSocket({
+      ...openDoor,
+      onChannel(channel) {
+        record(channel);
+        channel.send('x'.repeat(101));
+      },
+    });
+    const channel = await openChannel(listener.endpoint, { ...options, maxMessageBytes: 100 });
+    record(channel);
+    assert.deepEqual(await channel.closed, { problem: 'Max payload size exceeded' });
+  });
+});
+
+describe('a caller that', () => {
+  test('gives up is told its own reason', async () => {
+    await using mute = await muteServer();
+    const reason = new Error('changed my mind');
+    const controller = new AbortController();
+    const opening = openChannel(mute.endpoint, { ...options, signal: controller.signal });
+    const failed = assert.rejects(opening, reason);
+    await mute.connected;
+    controller.abort(reason);
+    await failed;
+  });
+
+  test('has given up before opens nothing', async () => {
+    await using mute = await muteServer();
+    const reason = new Error('never mind');
+    await assert.rejects(openChannel(mute.endpoint, { ...options, signal: AbortSignal.abort(reason) }), reason);
+    assert.equal(mute.connections, 0);
+  });
+});
+
+describe('TLS', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-'));
+  const tls = selfSigned(folder);
+  rmSync(folder, { recursive: true });
+  const secure = { ...loopback, isSecure: true };
+
+  test('carries messages both ways to a client that trusts the certificate', async () => {
+    const accepted = deferred<Channel>();
+    await using listener = await listenWebSocket({
+      ...openDoor,
+      endpoint: secure,
+      tls,
+      onChannel: (channel) => accepted.resolve(channel),
+    });
+    assert.match(listener.url, /^wss:\/\/127\.0\.0\.1:\d+$/);
+    const client = await openChannel(listener.endpoint, { ...options, ca: tls.cert });
+    const server = await accepted.promise;
+    const [atClient, atServer] = [record(client), record(server)];
+    const texts = ['{}', JSON.stringify('x'.repeat(1_000_000))];
+    for (const text of texts) {
+      client.send(text);
+      server.send(text);
+    }
+    server.sendBinary(Uint8Array.of(7));
+    await eventually(() => assert.deepEqual(atServer.arrivals, texts));
+    await eventually(() => assert.deepEqual(atClient.arrivals, [...texts, { binary: '07' }]));
+    client.close();
+    assert.deepEqual(await server.closed, {});
+  });
+
+  test('is refused by a client that does not', async () => {
+    await using listener = await listenWebSocket({ ...openDoor, endpoint: secure, tls, onChannel() {} });
+    await assert.rejects(
+      openChannel(listener.endpoint, options),
+      /^ConnectError: could not connect to wss:.*self-signed certificate/,
+    );
+  });
+
+  test('cannot be listened for without a certificate', async () => {
+    await assert.rejects(listenWebSocket({ ...openDoor, endpoint: secure, onChannel() {} }), EndpointError);
+  });
+});
+
+interface MuteServer extends AsyncDisposable {
+  readonly endpoint: WebSocketEndpoint;
+  readonly connected: Promise<unknown>;
+  readonly connections: number;
+}
+
+/** Accepts and never says a word. */
+async function muteServer(): Promise<MuteServer> {
+  const sockets: Socket[] = [];
+  const server: Server = createServer((socket) => sockets.push(socket.on('error', () => {}).resume()));
+  const connected = once(server, 'connection');
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    endpoint: { ...loopback, port: (server.address() as { port: number }).port },
+    connected,
+    get connections() {
+      return sockets.length;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function selfSigned(folder: string): { readonly cert: string; readonly key: string } {
+  const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc'];
+  const subject = ['-subj', '/CN=sluice', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  execFileSync('openssl', ['req', '-x509', '-days', '1', ...curve, ...subject, '-keyout', key, '-out', cert], {
+    stdio: 'ignore',
+  });
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+}

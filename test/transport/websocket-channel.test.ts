@@ -1,0 +1,163 @@
+// A WebSocket as browsers have it: cannot be paused, does not tell when it has sent, and keeps its failures to itself.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { WebSocketChannel, type WebSocketLike, openWebSocketChannel } from '#src/transport/websocket-channel.js';
+import { FakeClock, settle } from '../support/fake-clock.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { record } from './channel-contract.js';
+
+guardAgainstLeaks();
+
+describe('opening', () => {
+  test('waits until it is open', async () => {
+    const { socket, options } = fake();
+    let isOpen = false;
+    const opening = openWebSocketChannel(socket, options).then((channel) => ((isOpen = true), channel));
+    await settle();
+    assert.equal(isOpen, false);
+    socket.fire('open', {});
+    assert.equal((await opening).peer, 'ws://fake');
+  });
+
+  test('fails when it closes instead, though browsers do not say why', async () => {
+    const { socket, options } = fake();
+    const opening = openWebSocketChannel(socket, options);
+    socket.fire('error', {});
+    socket.fire('close', { code: 1006, reason: '' });
+    await assert.rejects(opening, { name: 'ConnectError', message: 'could not connect to ws://fake: the connection failed' });
+  });
+});
+
+test('bytes are asked for as bytes, since blobs would come out of order', () => {
+  const { socket } = open();
+  assert.equal(socket.binaryType, 'arraybuffer');
+});
+
+test('something that is neither text nor bytes is unreadable', () => {
+  const { socket, channel } = open();
+  const recorder = record(channel);
+  socket.fire('message', { data: null });
+  socket.fire('message', { data: Uint8Array.of(0x01, 7).buffer });
+  assert.deepEqual(recorder.arrivals, [{ unreadable: 'a message is neither text nor bytes' }, { binary: '07' }]);
+});
+
+describe('while it lags', () => {
+  test('it is asked again and again until it has sent, and only while somebody waits', async () => {
+    const { socket, channel, clock } = open();
+    assert.equal(channel.send('{}'), true);
+    socket.bufferedAmount = 256 * 1024 + 1;
+    assert.equal(channel.send('{}'), false);
+    assert.deepEqual(clock.pendingMs, []);
+    const waiting = [channel.drained(), channel.drained()];
+    assert.equal(clock.pendingMs.length, 1);
+    await clock.advance(100);
+    assert.equal(clock.pendingMs.length, 1);
+    socket.bufferedAmount = 64 * 1024;
+    await clock.advance(100);
+    await Promise.all(waiting);
+    assert.deepEqual(clock.pendingMs, []);
+  });
+
+  test('a close frees who waits, and the asking stops', async () => {
+    const { socket, channel, clock } = open();
+    socket.bufferedAmount = 1_000_000;
+    const waiting = channel.drained();
+    channel.close();
+    await waiting;
+    socket.fire('close', { code: 1000, reason: '' });
+    assert.deepEqual(await channel.closed, {});
+    assert.deepEqual(clock.pendingMs, []);
+  });
+});
+
+describe('while it is paused', () => {
+  test('what comes is held, up to a limit at which the channel ends', async () => {
+    const { socket, channel } = open();
+    const recorder = record(channel);
+    channel.pause();
+    socket.fire('message', { data: 'x'.repeat(900) });
+    channel.resume();
+    assert.equal(recorder.arrivals.length, 1);
+    channel.pause();
+    for (let count = 0; count < 2; count += 1) socket.fire('message', { data: 'x'.repeat(500) });
+    assert.deepEqual(socket.closes, [[4000, 'the peer sent more than 1000 bytes that nobody was ready to take']]);
+    socket.fire('close', { code: 4000, reason: '' });
+    assert.deepEqual(await channel.closed, { problem: 'the peer sent more than 1000 bytes that nobody was ready to take' });
+    channel.resume();
+    assert.equal(recorder.arrivals.length, 1);
+  });
+
+  test('a flood of empty messages counts, too', () => {
+    const { socket, channel } = open();
+    record(channel);
+    channel.pause();
+    for (let count = 0; count < 100; count += 1) socket.fire('message', { data: '' });
+    assert.equal(socket.closes.length, 1);
+  });
+});
+
+describe('a close', () => {
+  test('that the peer never answers is given up on', async () => {
+    const { channel, clock } = open();
+    channel.close();
+    await clock.advance(5_000);
+    assert.deepEqual(await channel.closed, { problem: 'the peer did not answer the close' });
+  });
+
+  test('carries as much of its reason as a close frame has room for', () => {
+    const { socket, channel } = open();
+    channel.close('é'.repeat(100));
+    assert.deepEqual(socket.closes, [[4000, 'é'.repeat(61)]]);
+  });
+
+  test('of the peer is a problem unless it was in good order', async () => {
+    const ends: Record<number, string | undefined> = {
+      1000: undefined,
+      1001: undefined,
+      1005: undefined,
+      1006: 'the connection broke off without a close',
+      1009: 'closed by the peer: code 1009',
+      4000: 'closed by the peer: code 4000',
+    };
+    for (const [code, problem] of Object.entries(ends)) {
+      const { socket, channel } = open();
+      socket.fire('close', { code: Number(code), reason: '' });
+      assert.deepEqual(await channel.closed, problem === undefined ? {} : { problem });
+    }
+  });
+});
+
+type Listener = (event: never) => void;
+
+/** What a browser gives, in the hands of the test. */
+class FakeWebSocket implements WebSocketLike {
+  bufferedAmount = 0;
+  binaryType = 'blob';
+  readonly closes: unknown[] = [];
+  readonly #listeners: [string, Listener][] = [];
+
+  send(): void {}
+
+  close(...reason: unknown[]): void {
+    this.closes.push(reason);
+  }
+
+  addEventListener(type: string, listener: Listener): void {
+    this.#listeners.push([type, listener]);
+  }
+
+  fire(type: 'open' | 'message' | 'error' | 'close', event: object): void {
+    for (const [wanted, listener] of this.#listeners) if (wanted === type) listener(event as never);
+  }
+}
+
+function fake() {
+  const clock = new FakeClock();
+  return { socket: new FakeWebSocket(), clock, options: { peer: 'ws://fake', maxHeldBytes: 1_000, clock } };
+}
+
+function open() {
+  const { socket, clock, options } = fake();
+  return { socket, clock, channel: new WebSocketChannel(socket, options) };
+}

@@ -1,0 +1,136 @@
+// `sluice serve` seen from outside: how it starts, whom it lets in, what it tells over HTTP, and how it ends.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { connect } from '#src/index.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { overStdio, overWebSocket } from '../support/raw-connections.js';
+import { SluiceServer, program } from '../support/sluice-server.js';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+
+describe('sluice serve', () => {
+  guardAgainstLeaks();
+
+  test('prints the address it listens on as its first line, on a port of the system’s choice', async () => {
+    await using server = await SluiceServer.start('websocket');
+    assert.match(server.url, /^ws:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  test('ends its processes and exits with 0 when asked to, also those that ignore the request', async () => {
+    const server = await SluiceServer.start('websocket', ['--force-after-ms', '100']);
+    await using client = await connect(server.url, { timeouts: { reconnectMs: 100 } });
+    const script = `trap '' TERM HUP; echo ready; while :; do sleep 1; done`;
+    const child = await client.start({ argv: ['sh', '-c', script], env });
+    await child.collectUntil({ text: 'ready', deadlineMs: 20_000 });
+    assert.equal(await server.stop(), 0);
+    assert.deepEqual(await living([child.pid]), []);
+  });
+
+  test('killed, takes its processes with it', async () => {
+    const server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url, { timeouts: { reconnectMs: 100 } });
+    const child = await client.start({ argv: ['sh', '-c', `trap '' TERM HUP; echo ready; while :; do sleep 1; done`], env });
+    await child.collectUntil({ text: 'ready', deadlineMs: 20_000 });
+    await server.stop('SIGKILL');
+    await eventually(async () => assert.deepEqual(await living([child.pid]), []));
+  });
+
+  test('on stdio ends with its client, and its processes with it', async () => {
+    const peer = await overStdio();
+    await peer.greet({ resumeSessionId: null });
+    const { result } = await peer.request('process/start', { processId: 'p', argv: ['sleep', '60'], env });
+    await peer[Symbol.asyncDispose]();
+    assert.deepEqual(await living([(result as { pid: number }).pid]), []);
+  });
+
+  test('refuses to listen beyond this machine without credentials, in one line that says what to do', () => {
+    const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--listen', 'ws://0.0.0.0:0'], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 125);
+    assert.match(stderr, /^sluice: refusing to listen on ws:\/\/0\.0\.0\.0:0 without credentials.*--token-file.*\n$/);
+  });
+
+  test('lets in whoever has the token and nobody else, and never shows it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    const tokenFile = join(folder, 'token');
+    writeFileSync(tokenFile, 'very-secret-token\n');
+    try {
+      await using server = await SluiceServer.start('websocket', ['--token-file', tokenFile, '--log-level', 'debug']);
+      await using client = await connect(server.url, { token: 'very-secret-token' });
+      assert.equal((await client.run(['echo', 'in'], { env })).stdout.text, 'in\n');
+      await assert.rejects(connect(server.url, { token: 'wrong' }), /401/);
+      await assert.rejects(connect(server.url), /401/);
+      assert.equal(server.log.join('\n').includes('very-secret-token'), false);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('refuses pages and hosts it does not know', async () => {
+    await using server = await SluiceServer.start('websocket', ['--allow-origin', 'http://good.example']);
+    await assert.rejects(overWebSocket(server.url, { origin: 'http://evil.example' }), /403/);
+    await assert.rejects(overWebSocket(server.url, { host: 'rebound.example' }), /403/);
+    await using peer = await overWebSocket(server.url, { origin: 'http://good.example' });
+    await peer.greet();
+  });
+
+  test('tells over HTTP that it is alive and ready, and what it has counted', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url);
+    await client.run(['echo', 'counted'], { env });
+    const get = async (path: string, init?: RequestInit) => {
+      const response = await fetch(server.url.replace('ws:', 'http:') + path, init);
+      return { status: response.status, text: await response.text() };
+    };
+    assert.equal((await get('/healthz')).status, 200);
+    assert.equal((await get('/readyz')).status, 200);
+    assert.equal((await get('/')).status, 400);
+    assert.equal((await get('/other')).status, 404);
+    assert.equal((await get('/readyz', { method: 'POST' })).status, 405);
+    const { text } = await get('/metrics');
+    for (const line of [
+      'sluice_connections 1',
+      'sluice_output_bytes_total 8',
+      'sluice_spawn_seconds_count 1',
+      'sluice_requests_total{method="process/start"} 1',
+    ]) {
+      assert.ok(text.includes(`${line}\n`), `${line} is not in\n${text}`);
+    }
+  });
+
+  test('logs as JSON lines, without arguments, environment or input', async () => {
+    await using server = await SluiceServer.start('websocket', ['--log-level', 'debug']);
+    await using client = await connect(server.url);
+    await client.run(['cat', '/dev/stdin', '/secret-argument'], {
+      env: { ...env, HIDDEN: 'secret-variable' },
+      input: 'secret-input',
+    });
+    await eventually(() => assert.ok(server.log.some((line) => line.includes('process started'))));
+    for (const line of server.log) JSON.parse(line);
+    assert.equal(/secret-(argument|variable|input)/.test(server.log.join('\n')), false);
+  });
+
+  test('a child that never reads, with 64 MiB offered to it, delays nobody', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url);
+    await using stuck = await client.start({ argv: ['sleep', '60'], env, io: { kind: 'pipe', stdin: 'open' } });
+    const offers = Array.from({ length: 64 }, async () =>
+      stuck.write(new Uint8Array(1024 * 1024)).catch((error: unknown) => error),
+    );
+    await using echo = await client.start({ argv: ['cat'], env, io: { kind: 'pipe', stdin: 'open' } });
+    await echo.write('hello\n');
+    assert.equal((await echo.collectUntil({ text: 'hello\n', deadlineMs: 20_000 })).reason, 'text');
+    assert.equal((await fetch(`${server.url.replace('ws:', 'http:')}/healthz`)).status, 200);
+    await stuck.terminate();
+    assert.equal((await stuck.closed).reason, 'terminated');
+    await Promise.all(offers);
+  });
+});

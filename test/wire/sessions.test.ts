@@ -1,0 +1,142 @@
+// Promise 6, continuity, on the wire: sessions that outlive their connection, are resumed once, and are shared on purpose only.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { type RawPeer, errorOf, paramsOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+const shell = (script: string, more: object = {}) => ({ argv: ['sh', '-c', script], cwd: '/tmp', env, tty: false, ...more });
+
+/** Prints a number every moment, each on its own line. */
+const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done';
+
+describe('sessions', () => {
+  guardAgainstLeaks();
+
+  test('without resumeSessionId the connection’s end is the processes’ end', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const peer = await overWebSocket(server.url);
+    await peer.greet();
+    const pid = await startedPid(peer, shell('sleep 60'));
+    await peer[Symbol.asyncDispose]();
+    await eventually(async () => assert.deepEqual(await living([pid]), []));
+  });
+
+  test('with resumeSessionId, null included, processes run on and the session can be resumed', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
+    const pid = await startedPid(first, shell(counting));
+    await first.notification('process/output', 'p');
+    await first[Symbol.asyncDispose]();
+    await using second = await overWebSocket(server.url);
+    const resumed = await resume(second, { resumeSessionId: sessionId });
+    assert.equal(sessionOf(resumed), sessionId);
+    assert.deepEqual(await living([pid]), [pid]);
+    const page = resultOf(await second.request('process/read', { processId: 'p', afterSeq: 0 }));
+    assert.equal((page['chunks'] as { seq: number }[])[0]?.seq, 1);
+    await second.notification('process/output', 'p');
+  });
+
+  test('with a cursor the events go on exactly after it', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null, capabilities: { acks: true } }));
+    await startedPid(first, shell('seq 1 50; exit 3'));
+    await first.notification('process/closed', 'p');
+    await first[Symbol.asyncDispose]();
+    await using second = await overWebSocket(server.url);
+    await resume(second, { resumeSessionId: sessionId, cursors: { p: 1 }, capabilities: { acks: true } });
+    await second.notification('process/closed', 'p');
+    const events = second.messages.filter(({ method }) => method?.startsWith('process/'));
+    assert.deepEqual(
+      events.map((event) => paramsOf(event)['seq']),
+      events.map((_, index) => index + 2),
+    );
+  });
+
+  test('a session that nobody resumes ends with its processes after the grace', async () => {
+    await using server = await SluiceServer.start('websocket', ['--detach-grace-ms', '200']);
+    const first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
+    const pid = await startedPid(first, shell('sleep 60'));
+    await first[Symbol.asyncDispose]();
+    await eventually(async () => assert.deepEqual(await living([pid]), []));
+    await using second = await overWebSocket(server.url);
+    const error = errorOf(await second.request('initialize', { clientName: 'raw', resumeSessionId: sessionId }));
+    assert.deepEqual([error.code, error.message], [-32600, `unknown session id ${sessionId}`]);
+  });
+
+  test('a session that is attached is refused with -32010, unless it is taken over: then the other connection is fenced', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
+    await startedPid(first, shell(counting));
+    await using second = await overWebSocket(server.url);
+    const refused = errorOf(await second.request('initialize', { clientName: 'raw', resumeSessionId: sessionId }));
+    assert.deepEqual([refused.code, refused.message], [-32010, `session ${sessionId} is already attached to another connection`]);
+    await resume(second, { resumeSessionId: sessionId, takeover: true });
+    await second.notification('process/output', 'p');
+    await first.closed;
+  });
+
+  test('another connection may watch a process, and only a driver may steer it', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using owner = await overWebSocket(server.url);
+    const sessionId = sessionOf(await owner.greet());
+    await startedPid(owner, shell('echo started; while read -r line; do echo "got $line"; done', { pipeStdin: true }));
+    await owner.notification('process/output', 'p');
+    await using viewer = await overWebSocket(server.url);
+    await viewer.greet();
+    const listed = resultOf(await viewer.request('process/list', { scope: 'all' }))['processes'] as Record<string, unknown>[];
+    assert.deepEqual(
+      listed.map(({ processId, sessionId: of }) => [processId, of]),
+      [['p', sessionId]],
+    );
+    resultOf(await viewer.request('process/attach', { processId: 'p', sessionId }));
+    await viewer.find(() => viewer.outputOf('p') === 'started\n', 'the replay');
+    const write = { processId: 'p', chunk: Buffer.from('hi\n').toString('base64') };
+    assert.match(errorOf(await viewer.request('process/write', write)).message, /role "drive"/);
+    resultOf(await viewer.request('process/attach', { processId: 'p', sessionId, role: 'drive', afterSeq: 1 }));
+    resultOf(await viewer.request('process/write', write));
+    await owner.find(() => owner.outputOf('p').includes('got hi'), 'the answer at the owner');
+    await viewer.find(() => viewer.outputOf('p').includes('got hi'), 'the answer at the viewer');
+    resultOf(await viewer.request('process/detach', { processId: 'p' }));
+    assert.equal(errorOf(await viewer.request('process/read', { processId: 'p' })).code, -32600);
+  });
+
+  test('a session of another caller does not exist', async () => {
+    const { createHash } = await import('node:crypto');
+    const hashes = ['alice', 'bob'].flatMap((token) => ['--token-sha256', createHash('sha256').update(token).digest('hex')]);
+    await using server = await SluiceServer.start('websocket', hashes);
+    await using alice = await overWebSocket(server.url, { authorization: 'Bearer alice' });
+    const sessionId = sessionOf(await alice.greet({ resumeSessionId: null }));
+    await startedPid(alice, shell('sleep 60'));
+    await using bob = await overWebSocket(server.url, { authorization: 'Bearer bob' });
+    await bob.greet();
+    assert.deepEqual(resultOf(await bob.request('process/list', { scope: 'all' })), { processes: [] });
+    assert.equal(errorOf(await bob.request('process/attach', { processId: 'p', sessionId })).code, -32600);
+    await using thief = await overWebSocket(server.url, { authorization: 'Bearer bob' });
+    const stolen = { clientName: 'raw', resumeSessionId: sessionId, takeover: true };
+    assert.equal(errorOf(await thief.request('initialize', stolen)).code, -32600);
+  });
+});
+
+function sessionOf(reply: Awaited<ReturnType<RawPeer['request']>>): string {
+  return String(resultOf(reply)['sessionId']);
+}
+
+async function resume(peer: RawPeer, params: object) {
+  const reply = await peer.request('initialize', { clientName: 'raw', ...params });
+  peer.send('{"method":"initialized"}');
+  return reply;
+}
+
+async function startedPid(peer: RawPeer, params: object): Promise<number> {
+  return Number(resultOf(await peer.request('process/start', { processId: 'p', ...params }))['pid']);
+}
