@@ -29,6 +29,8 @@ export interface ConnectOptions {
 export interface Route {
   readonly open: () => Promise<Channel>;
   readonly again: 'possible' | 'impossible';
+  /** What closing the client waits for at last, such as the end of a launched server. */
+  readonly closed?: () => Promise<unknown>;
 }
 
 /** Rejects when the server cannot be reached or does not answer in time. */
@@ -41,6 +43,7 @@ export async function connectOver(route: Route, options: ConnectOptions = {}): P
     initializeMs: timeouts.initializeMs,
     reconnectMs: route.again === 'possible' ? timeouts.reconnectMs : 0,
     open: route.open,
+    ...(route.closed === undefined ? {} : { closed: route.closed }),
   });
   return new Client(link, { clock });
 }

@@ -33,10 +33,15 @@ export interface RemoteOptions {
   readonly reconnectMs: number;
   /** Opens a channel to the same server. */
   readonly open: () => Promise<Channel>;
+  /** What closing the link waits for at last. */
+  readonly closed?: () => Promise<unknown>;
 }
 
 /** Calls that a second arrival would change the meaning of. */
 const unrepeatable: ReadonlySet<SessionMethod> = new Set(['process/signal']);
+
+/** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
+const closeMs = 10_000;
 
 /** Wait between two tries to come back. */
 const retryMs = 100;
@@ -90,16 +95,23 @@ export class RemoteLink implements ExecLink {
   follow(processId: ProcessId, afterSeq: Seq): EventSource {
     const known = this.#sources.get(processId);
     if (known !== undefined) return known;
-    const source = new RemoteSource(afterSeq, (seq) => this.#acknowledge(processId, seq));
+    const source = new RemoteSource(afterSeq, {
+      acknowledge: (seq) => this.#acknowledge(processId, seq),
+      done: () => this.#sources.delete(processId),
+    });
     this.#sources.set(processId, source);
     return source;
   }
 
   async close(): Promise<void> {
-    this.#end(undefined);
     const connection = this.#connection;
+    const isFirst = !this.#isOver;
+    this.#end(undefined);
+    // Asked for first, so that nothing runs any more when this resolves; a server that is gone has seen to it itself.
+    if (isFirst) await connection?.call('session/close', {}, closeMs).catch(() => {});
     connection?.close();
     await connection?.closed;
+    await this.#options.closed?.();
   }
 
   #call(method: SessionMethod, params: object | null | undefined): Promise<unknown> {
@@ -222,8 +234,6 @@ export class RemoteLink implements ExecLink {
   }
 
   #deliver(event: ProcessEvent): void {
-    const { processId } = event;
-    this.#sources.get(processId)?.push(event);
-    if (event.type === 'closed') this.#sources.delete(processId);
+    this.#sources.get(event.processId)?.push(event);
   }
 }

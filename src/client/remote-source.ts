@@ -9,6 +9,7 @@ const acknowledgeEveryBytes = 64 * 1024;
 
 export class RemoteSource implements EventSource {
   readonly #acknowledge: (seq: Seq) => void;
+  readonly #done: () => void;
   #queue: ProcessEvent[] = [];
   #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
   #received: Seq;
@@ -16,9 +17,11 @@ export class RemoteSource implements EventSource {
   #ending: Ending | undefined;
   #isClosed = false;
 
-  constructor(afterSeq: Seq, acknowledge: (seq: Seq) => void) {
+  /** `done` is called once the last event was taken: nobody will ask for this source again. */
+  constructor(afterSeq: Seq, { acknowledge, done }: { acknowledge: (seq: Seq) => void; done: () => void }) {
     this.#received = afterSeq;
     this.#acknowledge = acknowledge;
+    this.#done = done;
   }
 
   /** Number of the last event received: where to go on after a lost connection. */
@@ -34,7 +37,7 @@ export class RemoteSource implements EventSource {
     if (event.seq <= this.#received) return; // sent again by a server that did not know it had arrived
     this.#received = event.seq;
     if (event.type === 'exited') this.#ending = event.ending;
-    if (this.#isClosed) return this.#acknowledge(event.seq); // nobody reads, and the process must not wait for it
+    if (this.#isClosed) return this.#taken(event); // nobody reads, and the process must not wait for it
     const waiting = this.#waiting;
     if (waiting === undefined) {
       this.#queue.push(event);
@@ -59,8 +62,10 @@ export class RemoteSource implements EventSource {
   close(): void {
     if (this.#isClosed) return;
     this.end();
+    const isComplete = this.#queue.at(-1)?.type === 'closed';
     this.#queue = [];
     this.#acknowledge(this.#received);
+    if (isComplete) this.#done();
   }
 
   /** No more events will come. What is queued can still be taken. */
@@ -75,5 +80,6 @@ export class RemoteSource implements EventSource {
     if (event.type !== 'closed' && this.#takenBytes < acknowledgeEveryBytes) return;
     this.#takenBytes = 0;
     this.#acknowledge(event.seq);
+    if (event.type === 'closed') this.#done();
   }
 }

@@ -42,6 +42,7 @@ export async function runCommand(client: Client, argv: readonly string[], option
   await using child = await client.start({ ...start, io, argv });
   const abort = () => void child.terminate().catch(() => {}); // the ending tells what became of it
   signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted === true) abort(); // while the start was on its way
   try {
     const feeding = input === undefined ? undefined : feed(child, input);
     feeding?.catch(() => {}); // awaited below, after the output

@@ -33,8 +33,8 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
   });
   const streams = { readable: server.stdout, writable: server.stdin };
   const channel = new StreamChannel({ ...streams, peer: command, maxMessageBytes: receivedMessageBytes });
-  void channel.closed.then(async () => endServer(server, exited));
-  const opened = connectOver({ open: async () => channel, again: 'impossible' }, connect);
+  const ended = channel.closed.then(async () => endServer(server, exited));
+  const opened = connectOver({ open: async () => channel, again: 'impossible', closed: () => ended }, connect);
   try {
     return await opened;
   } catch (cause) {

@@ -31,6 +31,12 @@ export const requests = {
     params: initializeParams,
     result: initializeResult,
   },
+  'session/close': {
+    family: 'connection',
+    summary: 'Ends the session and every process in it. Answered when all of them are gone.',
+    params: v.nullish(empty),
+    result: empty,
+  },
   'process/start': {
     family: 'session',
     summary: 'Starts a process. The reply comes before its first notification.',

@@ -85,6 +85,7 @@ export class Attachment implements Holder {
     if (!isMethod(method)) throw execError('methodNotFound', { method });
     if (method === 'initialize') return this.#initialize(readParams(method, params));
     const driving = this.#requireReady(method);
+    if (method === 'session/close') return this.#closeSession(driving);
     if (method === 'process/attach') return this.#attach(driving, readParams(method, params));
     if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
@@ -121,6 +122,12 @@ export class Attachment implements Holder {
       capabilities: agreement,
     };
     return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
+  }
+
+  async #closeSession({ session, followings }: Driving): Promise<Reply> {
+    followings.end();
+    await this.#context.sessions.end(session);
+    return { result: {} };
   }
 
   async #start({ session, service, followings }: Driving, params: Params<'process/start'>): Promise<Reply> {

@@ -81,8 +81,14 @@ export class SessionTable {
     const entry = this.#entries.get(session.id);
     if (entry === undefined || entry.holder !== holder) return;
     entry.holder = undefined;
-    if (!entry.isResumable) return this.#end(entry);
-    entry.grace = this.#context.clock.after(this.#context.limits.detachGraceMs, () => this.#end(entry));
+    if (!entry.isResumable) return void this.#end(entry);
+    entry.grace = this.#context.clock.after(this.#context.limits.detachGraceMs, () => void this.#end(entry));
+  }
+
+  /** Ends a session and waits until its processes are gone. */
+  async end(session: Session): Promise<void> {
+    const entry = this.#entries.get(session.id);
+    if (entry !== undefined) await this.#end(entry);
   }
 
   find(id: string, identity: Identity): Session | undefined {
@@ -98,14 +104,15 @@ export class SessionTable {
 
   /** Ends every session and waits until all processes are gone. */
   async close(forceAfterMs: number): Promise<void> {
-    for (const entry of [...this.#entries.values()]) this.#end(entry, forceAfterMs);
+    for (const entry of [...this.#entries.values()]) void this.#end(entry, forceAfterMs);
     await Promise.all(this.#closing);
   }
 
-  #end(entry: Entry, forceAfterMs = 0): void {
+  #end(entry: Entry, forceAfterMs = 0): Promise<void> {
     this.#entries.delete(entry.session.id);
     entry.grace?.cancel();
     const closing = entry.session.close('disconnected', forceAfterMs).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
+    return closing;
   }
 }

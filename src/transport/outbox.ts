@@ -1,12 +1,19 @@
 // What is on its way to the peer through a Node writable: written at once, counted, and waited for when the peer lags.
 
+import { nextTick } from 'node:process';
 import type { Writable } from 'node:stream';
 import { DrainGate, highWaterBytes } from './lag.js';
 
+/** Bytes that small messages are gathered up to, so that they go out in one system call instead of many. More would gain nothing. */
+const gatheredBytes = 64 * 1024;
+
+/** The first message of a turn goes out at once. Those that follow before the turn is over go out together at its end. */
 export class Outbox {
   readonly #writable: Writable;
   readonly #gate = new DrainGate();
   #isClosed = false;
+  #hasSentThisTurn = false;
+  #isGathering = false;
 
   constructor(writable: Writable) {
     this.#writable = writable;
@@ -21,18 +28,20 @@ export class Outbox {
   /** Text goes out as UTF-8. False when the peer lags, or nothing can be sent any more. */
   write(content: string | Uint8Array): boolean {
     if (this.#isClosed) return false;
+    this.#gather();
     this.#writable.write(content);
-    return this.queuedBytes <= highWaterBytes;
+    return this.#keepsUp();
   }
 
   /** Two parts in one system call, without joining them. They must not change before they are sent. */
   writeBoth(head: Uint8Array, body: Uint8Array): boolean {
     if (this.#isClosed) return false;
+    this.#gather();
     this.#writable.cork();
     this.#writable.write(head);
     this.#writable.write(body);
     this.#writable.uncork();
-    return this.queuedBytes <= highWaterBytes;
+    return this.#keepsUp();
   }
 
   drained(): Promise<void> {
@@ -43,5 +52,31 @@ export class Outbox {
   close(): void {
     this.#isClosed = true;
     this.#gate.open();
+  }
+
+  #gather(): void {
+    if (!this.#hasSentThisTurn) {
+      this.#hasSentThisTurn = true;
+      nextTick(this.#endTurn);
+    } else if (!this.#isGathering) {
+      this.#isGathering = true;
+      this.#writable.cork();
+    }
+  }
+
+  #keepsUp(): boolean {
+    if (this.queuedBytes >= gatheredBytes) this.#release();
+    return this.queuedBytes <= highWaterBytes;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#hasSentThisTurn = false;
+    this.#release();
+  };
+
+  #release(): void {
+    if (!this.#isGathering) return;
+    this.#isGathering = false;
+    this.#writable.uncork();
   }
 }

@@ -19,7 +19,7 @@ export async function openWireProxy(target) {
   return proxy;
 }
 
-class WireProxy {
+export class WireProxy {
   /** @type {WireMessage[]} in the order in which they came */
   messages = [];
   connections = 0;
@@ -124,4 +124,25 @@ function parsed(text) {
   } catch (error) {
     return `${error.message}: ${text}`;
   }
+}
+
+/**
+ * What the messages tell of each process that codex asked for: the reply to its start and its events in the order in which they
+ * came, and its output.
+ *
+ * @param {WireMessage[]} messages
+ */
+export function livesOf(messages) {
+  return messages
+    .filter(({ from, body }) => from === 'codex' && body.method === 'process/start')
+    .map(({ connection, body: start }) => {
+      const id = start.params.processId;
+      const isReply = (message) => message.connection === connection && message.body.id === start.id;
+      const said = messages.filter(({ from }) => from === 'server');
+      const events = said.filter((message) => isReply(message) || message.body.params?.processId === id).map(({ body }) => body);
+      const chunks = events.flatMap(({ method, params }) =>
+        method === 'process/output' ? [Buffer.from(params.chunk, 'base64')] : [],
+      );
+      return { id, events, bytes: Buffer.concat(chunks) };
+    });
 }

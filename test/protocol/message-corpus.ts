@@ -81,6 +81,8 @@ export const validMessages: Valid = {
     { clientName: 'demo', resumeSessionId: null, takeover: null, capabilities: null },
   ],
   'initialize result': [{ protocolVersion: 'exec-server.v0', sessionId: 's1', environmentInfo, capabilities: { resume: false } }],
+  'session/close params': [{}, null],
+  'session/close result': [{}],
   'process/ack params': [
     { processId: 'p', seq: 0 },
     { processId: 'p', seq: 7 },

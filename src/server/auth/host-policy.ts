@@ -23,7 +23,8 @@ export function problemWithHost(header: string, bind: WebSocketEndpoint, allowed
   if (authority === undefined) return 'the Host header is malformed';
   const asked = { name: authority.name, port: authority.port ?? (bind.isSecure ? 443 : 80) };
   if (allowed.some(({ name, port }) => name === asked.name && (port ?? asked.port) === asked.port)) return undefined;
-  if (asked.port === bind.port && isOurName(asked.name, bind)) return undefined;
+  // Whatever port it names: a forwarded one is none of ours, and no page can make an address of ours mean its own server.
+  if (isOurName(asked.name, bind)) return undefined;
   return `this server does not answer to the host "${header}"; if it is meant to, start it with --allow-host ${header}`;
 }
 
