@@ -9,7 +9,7 @@ import {
   requireSafeBind,
 } from '../server/auth/index.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits } from '../server/index.js';
-import { type ListenEndpoint, parseListenUrl } from '../transport/endpoint.js';
+import { type ListenEndpoint, parseListenUrl } from '../transport/index.js';
 import { serveHelp } from './serve-help.js';
 import { type LimitOption, type PlainOption, limitFlag, limitNames, limitOptions, plainOptions } from './serve-options.js';
 import { type Setting, type Settings, type Sources, gatherSettings } from './serve-settings.js';

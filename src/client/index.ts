@@ -2,6 +2,7 @@
 
 export { Client, type StartOptions } from './client.js';
 export { type ConnectOptions, type Timeouts, connectOver, defaultTimeouts } from './connect.js';
+export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
 export type { EventSource, ExecLink } from './exec-link.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';

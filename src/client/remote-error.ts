@@ -1,6 +1,6 @@
 // A reply's error -> the ExecError it was on the server, so that callers test errors the same way with and without a wire.
 
-import { type ErrorName, ExecError, errorTable, execError } from '../protocol/index.js';
+import { type ErrorName, type ExecError, errorTable, execError } from '../protocol/index.js';
 import type { RpcError } from '../rpc/rpc-error.js';
 
 export function toExecError(error: RpcError): ExecError | RpcError {

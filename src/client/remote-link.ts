@@ -129,19 +129,23 @@ export class RemoteLink implements ExecLink {
     }
     if (method !== 'process/write') return params;
     this.#writes += 1;
-    return { writeId: `${this.#options.clientName}-${this.#writes}`, ...params };
+    // Of the session, because another client may drive the same process.
+    return { writeId: `${this.sessionId}-${this.#writes}`, ...params };
   }
 
   #send(call: PendingCall, connection: Connection): void {
-    connection.call(call.method, call.params).then(call.answer.resolve, (error: unknown) => {
-      if (error instanceof RpcError) {
-        if (call.method === 'process/start') this.#forgetStart(call.params);
-        return call.answer.reject(toExecError(error));
-      }
-      // Lost on the way: sent again when the connection is back, unless that could do harm.
-      if (this.#isOver || unrepeatable.has(call.method)) return call.answer.reject(error);
-      if (call.method === 'process/start') call.params = { ...(call.params as object), retry: true };
-    });
+    connection.call(call.method, call.params).then(
+      (result) => call.answer.resolve(result),
+      (error: unknown) => {
+        if (error instanceof RpcError) {
+          if (call.method === 'process/start') this.#forgetStart(call.params);
+          return call.answer.reject(toExecError(error));
+        }
+        // Lost on the way: sent again when the connection is back, unless that could do harm.
+        if (this.#isOver || unrepeatable.has(call.method)) return call.answer.reject(error);
+        if (call.method === 'process/start') call.params = Object.assign({}, call.params, { retry: true });
+      },
+    );
   }
 
   #forgetStart(params: unknown): void {

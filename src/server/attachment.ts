@@ -208,14 +208,18 @@ export class Attachment implements Holder {
   /** Internal faults are ours to look at; the peer only learns that there was one. */
   #errorBody(error: unknown): RpcErrorBody {
     const { metrics, logger } = this.#context;
-    const known =
+    const known: ExecError =
       error instanceof ExecError ? error : execError('internalError', { problem: 'internal error' }, { cause: error });
     if (known !== error) {
       logger.error('internal error', { problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
     metrics.answeredWithError(known.code);
     if (isExecError(known, 'spawnFailed')) metrics.spawnFailed(known.data.failure);
-    return { code: known.code, message: known.message, data: Object.assign({ kind: known.kind }, known.data) };
+    return {
+      code: known.code,
+      message: known.message,
+      data: { kind: known.kind, ...Object.fromEntries(Object.entries(known.data)) },
+    };
   }
 
   #onClosed(): void {

@@ -17,16 +17,14 @@ import {
 export function readParams<M extends Method>(method: M, params: unknown): Params<M> {
   const parsed = v.safeParse(requests[method].params, params);
   if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets a dynamic name: its schema made this value
-  return parsed.output as Params<M>;
+  return parsed.output;
 }
 
 /** The same for a notification of the client's. */
 export function readNotification<N extends keyof typeof notifications>(method: N, params: unknown): Notification<N> {
   const parsed = v.safeParse(notifications[method].params, params);
   if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets a dynamic name: its schema made this value
-  return parsed.output as Notification<N>;
+  return parsed.output;
 }
 
 /** Calls the handler before returning, so that calls keep their order. */
@@ -36,7 +34,7 @@ export async function callService<M extends SessionMethod>(service: ExecService,
 
 function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = issue.path?.map(({ key }) => String(key)).join('.');
-  const where = path === undefined ? 'params' : path;
+  const where = path ?? 'params';
   // valibot words its own checks as "Invalid …: Expected …"; ours say what is wrong as they are.
   return issue.message.startsWith('Invalid ')
     ? `${where}: expected ${issue.expected ?? 'another value'}, got ${issue.received}`

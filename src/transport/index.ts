@@ -1,3 +1,4 @@
-// Ways to obtain channels, for compositions.
+// Ways to obtain channels, for the command line.
 
-export { StreamChannel, type StreamChannelOptions } from './stream-channel.js';
+export { type ListenEndpoint, parseListenUrl } from './endpoint.js';
+export { StreamChannel } from './stream-channel.js';

@@ -45,7 +45,7 @@ export class Outbox {
   }
 
   drained(): Promise<void> {
-    return this.#isClosed || this.queuedBytes <= highWaterBytes ? Promise.resolve() : this.#gate.wait();
+    return this.#isClosed || !this.#lags ? Promise.resolve() : this.#gate.wait();
   }
 
   /** Nothing more is taken, and nobody waits any longer; what was written may still be on its way. */
@@ -66,7 +66,12 @@ export class Outbox {
 
   #keepsUp(): boolean {
     if (this.queuedBytes >= gatheredBytes) this.#release();
-    return this.queuedBytes <= highWaterBytes;
+    return !this.#lags;
+  }
+
+  /** A stream with a mark of its own above ours promises to tell when it has drained only beyond that one. */
+  get #lags(): boolean {
+    return this.queuedBytes > highWaterBytes && this.#writable.writableNeedDrain;
   }
 
   readonly #endTurn = (): void => {

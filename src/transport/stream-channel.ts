@@ -47,7 +47,7 @@ export class StreamChannel implements Channel {
     this.#clock = clock;
     this.#outbox = new Outbox(writable);
     this.#framing = new LineFraming(maxMessageBytes, this.#inbox);
-    readable.on('error', (error) => this.destroy(error.message));
+    readable.on('error', (error) => this.#cutOff(error.message));
     readable.on('end', () => this.#peerEnded());
     readable.on('close', () => this.#readableClosed());
     writable.on('error', (error) => this.#writingFailed(error.message));
@@ -94,15 +94,20 @@ export class StreamChannel implements Channel {
   }
 
   close(problem?: string): void {
+    this.#inbox.close();
     if (this.#state !== 'open') return;
     this.#problem = problem;
-    this.#inbox.close();
     this.#stopSending();
     this.#readable.resume(); // unread bytes would turn the close into a reset, and the peer might lose what was sent last
   }
 
-  /** Ends at once; what was not sent yet is lost. */
+  /** Ends at once; what was not sent yet and what was not taken yet is lost. */
   destroy(problem: string): void {
+    this.#inbox.close();
+    this.#cutOff(problem);
+  }
+
+  #cutOff(problem: string): void {
     if (this.#state === 'closed') return;
     this.#problem ??= problem;
     this.#finish();
@@ -113,7 +118,7 @@ export class StreamChannel implements Channel {
     this.#state = 'closing';
     this.#outbox.close();
     this.#writable.end();
-    this.#waitAtMost(flushPatienceMs, () => this.destroy('the peer did not take what was sent before the close'));
+    this.#waitAtMost(flushPatienceMs, () => this.#cutOff('the peer did not take what was sent before the close'));
   }
 
   #peerEnded(): void {
@@ -127,14 +132,14 @@ export class StreamChannel implements Channel {
 
   #readableClosed(): void {
     if (this.#hasReadAll || this.#state === 'closed') return;
-    if (this.#state === 'open') return this.destroy('the connection was cut off');
+    if (this.#state === 'open') return this.#cutOff('the connection was cut off');
     this.#hasReadAll = true;
     this.#finishWhenDone();
   }
 
   /** A peer that has gone may have left its last words in the other stream. */
   #writingFailed(problem: string): void {
-    if (this.#isOneSocket) return this.destroy(problem);
+    if (this.#isOneSocket) return this.#cutOff(problem);
     this.#problem ??= problem;
     this.#outbox.close();
     this.#everythingSent();

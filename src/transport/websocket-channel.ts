@@ -111,9 +111,9 @@ export class WebSocketChannel implements Channel {
   }
 
   close(problem?: string): void {
+    this.#inbox.close();
     if (this.#state !== 'open') return;
     this.#problem ??= problem;
-    this.#inbox.close();
     this.#startClosing();
     this.#socket.close(...closeArguments(problem));
     this.#socket.resume?.(); // the peer's close comes after whatever else it has sent

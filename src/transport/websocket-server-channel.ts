@@ -70,11 +70,11 @@ export class WebSocketServerChannel implements Channel {
   }
 
   send(text: string): boolean {
-    return this.#outbox.write(textFrame(text));
+    return this.#isOpen && this.#outbox.write(textFrame(text));
   }
 
   sendBinary(frame: Uint8Array): boolean {
-    return this.#outbox.writeBoth(binaryFrameHeader(frame.length), frame);
+    return this.#isOpen && this.#outbox.writeBoth(binaryFrameHeader(frame.length), frame);
   }
 
   drained(): Promise<void> {
@@ -92,16 +92,17 @@ export class WebSocketServerChannel implements Channel {
   }
 
   close(problem?: string): void {
+    this.#inbox.close();
     if (this.#isClosing) return;
     this.#problem ??= problem;
-    this.#inbox.close();
     this.#startClosing();
     this.#webSocket.close(...closeArguments(problem));
     this.#webSocket.resume(); // the peer's close comes after whatever else it has sent
   }
 
-  /** Ends at once; what was not sent yet is lost. */
+  /** Ends at once; what was not sent yet and what was not taken yet is lost. */
   destroy(problem: string): void {
+    this.#inbox.close();
     this.#problem ??= problem;
     this.#startClosing();
     this.#webSocket.terminate();
@@ -117,6 +118,11 @@ export class WebSocketServerChannel implements Channel {
     if (this.#isPingWaiting) return;
     this.#isPingWaiting = true;
     this.#webSocket.ping('', false, () => (this.#isPingWaiting = false));
+  }
+
+  /** Not once a close frame has come: nothing may follow the one that `ws` has answered it with. */
+  get #isOpen(): boolean {
+    return this.#webSocket.readyState === this.#webSocket.OPEN;
   }
 
   #readOn(): void {

@@ -10,8 +10,7 @@ describe('an address', () => {
   const at = (address: string): ListenEndpoint => ({ kind: 'websocket', isSecure: false, host: address, port: 4500 });
 
   test('of this machine alone may be listened on without credentials', () => {
-    for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])
-      requireSafeBind(at(address), open);
+    for (const address of ['127.0.0.1', '127.1.2.3', '::1']) requireSafeBind(at(address), open);
     requireSafeBind({ kind: 'unix', path: '/run/sluice.sock' }, open);
     requireSafeBind({ kind: 'stdio' }, open);
   });

@@ -47,9 +47,9 @@ export class CuttingProxy implements AsyncDisposable {
   /** Resolves once there were this many cuts. */
   async reached(count: number): Promise<void> {
     if (this.#cuts >= count) return;
-    const { promise, resolve } = deferred<undefined>();
-    this.#waiting.push({ count, reached: () => resolve(undefined) });
-    await promise;
+    const waiting = deferred<undefined>();
+    this.#waiting.push({ count, reached: () => waiting.resolve(undefined) });
+    await waiting.promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,9 @@
 // Fails a suite that leaves something behind: a child process, an open descriptor, a handle that keeps the program alive.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { after, before } from 'node:test';
 import { readProcTable } from '#src/process/proc-table.js';
 import { eventually } from './eventually.js';
@@ -10,6 +12,7 @@ import { eventually } from './eventually.js';
 export function guardAgainstLeaks(): void {
   let baseline: Belongings;
   before(async () => {
+    await openFirstStream();
     baseline = await belongings();
   });
   after(async () => {
@@ -20,6 +23,14 @@ export function guardAgainstLeaks(): void {
       assert.deepEqual(moreThan(now.resources, baseline.resources), [], 'timers or handles left behind');
     });
   });
+}
+
+/** With the first stream a program opens, libuv opens /dev/null for good, against the day it runs out of descriptors. */
+async function openFirstStream(): Promise<void> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
 }
 
 interface Belongings {

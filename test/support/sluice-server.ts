@@ -44,7 +44,7 @@ export class SluiceServer implements AsyncDisposable {
     const ended = once(child, 'exit').then(() => assert.fail(`the server ended: ${log.join('\n')}`));
     ended.catch(() => {});
     const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
-    return new SluiceServer({ url, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true }));
+    return new SluiceServer({ url, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true, force: true }));
   }
 
   /** Asks it to end and gives its exit code. */

@@ -146,6 +146,20 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.deepEqual(recorder.arrivals, numbers(50));
         });
 
+        test('an end that has not taken what came before the peer closed can still be closed', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], pair.ends[to]];
+          const recorder = record(receiver);
+          receiver.pause();
+          for (const text of numbers(50)) sender.send(text);
+          sender.close();
+          await settled(() => sender.queuedBytes);
+          receiver.close();
+          await receiver.closed;
+          receiver.resume();
+          assert.deepEqual(recorder.arrivals, []);
+        });
+
         test('an end that was closed for a problem names it', async () => {
           await using pair = await open();
           record(pair.ends[to]);

@@ -3,10 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type Server, type Socket, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { describe, test } from 'node:test';
 import { deferred } from '#src/base/deferred.js';
 import type { Channel } from '#src/rpc/channel.js';
@@ -18,6 +15,7 @@ import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { record } from './channel-contract.js';
 import { loopback, maxMessageBytes, openDoor } from './channel-pairs.js';
+import { selfSigned } from './self-signed.js';
 
 guardAgainstLeaks();
 
@@ -126,9 +124,7 @@ describe('a caller that', () => {
 });
 
 describe('TLS', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-'));
-  const tls = selfSigned(folder);
-  rmSync(folder, { recursive: true });
+  const tls = selfSigned();
   const secure = { ...loopback, isSecure: true };
 
   test('carries messages both ways to a client that trusts the certificate', async () => {
@@ -168,6 +164,15 @@ describe('TLS', () => {
   });
 });
 
+test('neither connecting nor listening loads HTTP before it is needed', () => {
+  const files = ['connect', 'websocket-listener', 'unix-listener'].map((name) =>
+    import.meta.resolve(`#src/transport/${name}.js`),
+  );
+  const script = `for (const file of ${JSON.stringify(files)}) await import(file);
+    console.log(process.moduleLoadList.filter((name) => /^NativeModule (https?|tls)$/.test(name)).join());`;
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }), '\n');
+});
+
 interface MuteServer extends AsyncDisposable {
   readonly endpoint: WebSocketEndpoint;
   readonly connected: Promise<unknown>;
@@ -191,14 +196,4 @@ async function muteServer(): Promise<MuteServer> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-function selfSigned(folder: string): { readonly cert: string; readonly key: string } {
-  const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc'];
-  const subject = ['-subj', '/CN=sluice', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  execFileSync('openssl', ['req', '-x509', '-days', '1', ...curve, ...subject, '-keyout', key, '-out', cert], {
-    stdio: 'ignore',
-  });
-  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 }

@@ -1,28 +1,31 @@
-// The contract over a server that listens.
+// The contract over a server that listens: one server for all tests, and one of its own for a test that sets limits.
 
+import { after, before, describe } from 'node:test';
 import { connect } from '#src/index.js';
 import type { Client } from '#src/client/index.js';
 import { execContract } from '../contract/exec-contract.js';
 import { SluiceServer, limitFlags } from '../support/sluice-server.js';
 
 export function remoteContract(kind: 'websocket' | 'unix'): void {
-  execContract({
-    name: `over a ${kind === 'unix' ? 'Unix socket' : 'WebSocket'}`,
-    backend: 'linux',
-    connect: async ({ limits } = {}) => {
-      const server = await SluiceServer.start(kind, limitFlags(limits));
-      try {
-        return ownedBy(await connect(server.url), server);
-      } catch (error) {
-        await server[Symbol.asyncDispose]();
-        throw error;
-      }
-    },
+  describe(`over a ${kind === 'unix' ? 'Unix socket' : 'WebSocket'}`, () => {
+    let shared: SluiceServer;
+    before(async () => {
+      shared = await SluiceServer.start(kind);
+    });
+    after(async () => shared[Symbol.asyncDispose]());
+
+    execContract({
+      name: 'remote',
+      backend: 'linux',
+      connect: ({ limits } = {}) => (limits === undefined ? connect(shared.url) : connectToOwn(kind, limits)),
+    });
   });
 }
 
 /** Closing the client ends its server too, and waits for that. */
-function ownedBy(client: Client, server: SluiceServer): Client {
+async function connectToOwn(kind: 'websocket' | 'unix', limits: Readonly<Record<string, number>>): Promise<Client> {
+  const server = await SluiceServer.start(kind, limitFlags(limits));
+  const client = await connect(server.url);
   const close = client.close.bind(client);
   return Object.assign(client, {
     close: async () => {

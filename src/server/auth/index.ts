@@ -2,5 +2,5 @@
 
 export { requireSafeBind } from './bind-policy.js';
 export { type CredentialSource, type Credentials, anybody, loadCredentials, parseSha256 } from './credentials.js';
-export { type Gate, type GateOptions, type GateRequest, type Verdict, createGate, parseAllowedOrigin } from './gate.js';
+export { type Gate, type GateOptions, type Verdict, createGate, parseAllowedOrigin } from './gate.js';
 export { parseAllowedHost } from './host-policy.js';

@@ -1,0 +1,43 @@
+// Connects from wherever there is a WebSocket, a browser first of all. A browser sets no headers, so a token travels as a subprotocol.
+
+import { systemClock } from '../base/clock.js';
+import { encodeBase64 } from '../protocol/index.js';
+import type { Channel } from '../rpc/channel.js';
+import { type WebSocketLike, openWebSocketChannel } from '../transport/websocket-channel.js';
+import type { Client } from './client.js';
+import { type ConnectOptions, connectOver, defaultTimeouts } from './connect.js';
+
+/** What the server sends back of what was offered; never the token. */
+const subprotocol = 'sluice.v0';
+const bearerPrefix = 'sluice.bearer.';
+
+/** Held back while nobody reads; a browser's WebSocket cannot be paused. The server keeps it far below this. */
+const heldBytes = 256 * 1024 * 1024;
+
+/** Rejects when the server cannot be reached, refuses, or does not answer in time. Lost connections are opened again. */
+export function connectWebSocket(url: string, options: ConnectOptions = {}): Promise<Client> {
+  return connectOver({ open: () => openChannel(url, options), again: 'possible' }, options);
+}
+
+async function openChannel(url: string, { token, timeouts, clock = systemClock }: ConnectOptions): Promise<Channel> {
+  const connectMs = timeouts?.connectMs ?? defaultTimeouts.connectMs;
+  const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerPrefix + base64url(token)]);
+  const impatience = clock.after(connectMs, () => socket.close());
+  try {
+    return await openWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });
+  } finally {
+    impatience.cancel();
+  }
+}
+
+type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+
+function webSocketConstructor(): WebSocketConstructor {
+  const { WebSocket: found } = globalThis as { readonly WebSocket?: WebSocketConstructor };
+  if (found === undefined) throw new Error('there is no WebSocket here; on Node before 22 use connect from "sluice"');
+  return found;
+}
+
+function base64url(text: string): string {
+  return encodeBase64(new TextEncoder().encode(text)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}

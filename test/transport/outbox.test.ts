@@ -1,0 +1,78 @@
+// How messages leave through a Node writable: the first at once, a burst together, and never waited for in vain.
+
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { Outbox } from '#src/transport/outbox.js';
+import { settle } from '../support/fake-clock.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+
+guardAgainstLeaks();
+
+describe('in one turn', () => {
+  test('the first message is written at once, those that follow go out together when the turn is over', async () => {
+    const { outbox, writes } = collect();
+    outbox.write('1');
+    assert.deepEqual(writes, ['1']);
+    outbox.write('2');
+    outbox.writeBoth(Buffer.from('3'), Buffer.from('4'));
+    assert.deepEqual(writes, ['1']);
+    await Promise.resolve();
+    outbox.write('5');
+    await settle();
+    assert.deepEqual(writes, ['1', '2345']);
+  });
+
+  test('many messages do not wait for its end', () => {
+    const { outbox, writes } = collect();
+    for (let count = 0; count < 5; count += 1) outbox.write('x'.repeat(40_000));
+    assert.deepEqual(
+      writes.map((text) => text.length),
+      [40_000, 80_000, 80_000],
+    );
+  });
+});
+
+test('the next turn begins anew', async () => {
+  const { outbox, writes } = collect();
+  for (const text of ['1', '2', '3']) {
+    outbox.write(text);
+    await settle();
+  }
+  assert.deepEqual(writes, ['1', '2', '3']);
+});
+
+test('what was gathered is not lost by an end', async () => {
+  const { outbox, writes, writable } = collect();
+  outbox.write('1');
+  outbox.write('2');
+  outbox.close();
+  writable.end();
+  await settle();
+  assert.deepEqual(writes, ['1', '2']);
+});
+
+test('a writable that takes more than our mark by itself is not waited for', async () => {
+  const writable = new Writable({ highWaterMark: 2_000_000, write() {} });
+  const outbox = new Outbox(writable);
+  assert.equal(outbox.write('x'.repeat(1_000_000)), true);
+  await outbox.drained();
+  assert.equal(outbox.write('x'.repeat(1_000_001)), false);
+});
+
+/** A writable, and what came out of it in one piece. */
+function collect() {
+  const writes: string[] = [];
+  const writable = new Writable({
+    decodeStrings: false,
+    write(content: string | Buffer, _encoding, done) {
+      writes.push(content.toString());
+      done();
+    },
+    writev(contents: { chunk: string | Buffer }[], done) {
+      writes.push(contents.map(({ chunk }) => chunk.toString()).join(''));
+      done();
+    },
+  });
+  return { outbox: new Outbox(writable), writes, writable };
+}
