@@ -11,7 +11,7 @@ export {
   type RunResult,
   type StartOptions,
 } from './client/index.js';
-export { type LaunchOptions, connect, connectInProcess, launchServer } from './local/index.js';
+export { type LaunchOptions, type NodeConnectOptions, connect, connectInProcess, launchServer } from './local/index.js';
 export { type Ending, ExecError, type Io, isExecError } from './protocol/index.js';
 
 /** Runs one command on this machine and collects what it wrote. Nothing of it is left when the promise settles. */

@@ -29,13 +29,12 @@ async function run(config: ServeConfig): Promise<void> {
   const { credentials, tls, allowedOrigins, allowedHosts, metricsAccess } = config;
   const door = await FrontDoor.open(server, { listen, credentials, tls, allowedOrigins, allowedHosts, metricsAccess, metrics });
   const isOnStdio = listen.length < config.listen.length;
+  // Before anybody can know that the server is there, and so ask it to end.
+  const asked = endingSignals.map(async (signal) => signalled(signal));
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' '), backend: server.backend });
-  const reason = await Promise.race([
-    ...endingSignals.map(async (signal) => signalled(signal)),
-    ...(isOnStdio ? [servedStdio(server)] : []),
-  ]);
+  const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : [])]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
   await Promise.all([door.close(), closing]);

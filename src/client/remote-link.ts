@@ -180,6 +180,7 @@ export class RemoteLink implements ExecLink {
     if (this.#isOver) return connection.close();
     connection.notify('initialized', {});
     this.#connection = connection;
+    for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
     for (const call of this.#calls) this.#send(call, connection);
     void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
   }

@@ -8,11 +8,12 @@ import type { EventSource } from './exec-link.js';
 const acknowledgeEveryBytes = 64 * 1024;
 
 export class RemoteSource implements EventSource {
-  readonly #acknowledge: (seq: Seq) => void;
+  readonly #tell: (seq: Seq) => void;
   readonly #done: () => void;
   #queue: ProcessEvent[] = [];
   #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
   #received: Seq;
+  #acknowledged: Seq = 0;
   #takenBytes = 0;
   #ending: Ending | undefined;
   #isClosed = false;
@@ -20,13 +21,18 @@ export class RemoteSource implements EventSource {
   /** `done` is called once the last event was taken: nobody will ask for this source again. */
   constructor(afterSeq: Seq, { acknowledge, done }: { acknowledge: (seq: Seq) => void; done: () => void }) {
     this.#received = afterSeq;
-    this.#acknowledge = acknowledge;
+    this.#tell = acknowledge;
     this.#done = done;
   }
 
   /** Number of the last event received: where to go on after a lost connection. */
   get received(): Seq {
     return this.#received;
+  }
+
+  /** Number of the last event acknowledged. Said again after a lost connection, since nobody knows whether it arrived. */
+  get acknowledged(): Seq {
+    return this.#acknowledged;
   }
 
   get ending(): Ending | undefined {
@@ -73,6 +79,11 @@ export class RemoteSource implements EventSource {
     this.#isClosed = true;
     this.#waiting?.(undefined);
     this.#waiting = undefined;
+  }
+
+  #acknowledge(seq: Seq): void {
+    this.#acknowledged = seq;
+    this.#tell(seq);
   }
 
   #taken(event: ProcessEvent): void {

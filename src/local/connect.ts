@@ -8,12 +8,17 @@ import { parseConnectUrl } from '../transport/endpoint.js';
 /** Longest message taken from a server. It never sends more than a page of retained output, which its own limits bound. */
 export const receivedMessageBytes = 1024 * 1024 * 1024;
 
+export interface NodeConnectOptions extends ConnectOptions {
+  /** PEM of the authority to trust for `wss://`, instead of the usual ones. */
+  readonly ca?: string | Buffer;
+}
+
 /** Connects to `ws://`, `wss://` or `unix://`, or greets over a channel that is open already. */
-export async function connect(target: string | Channel, options: ConnectOptions = {}): Promise<Client> {
+export async function connect(target: string | Channel, options: NodeConnectOptions = {}): Promise<Client> {
   if (typeof target !== 'string') return connectOver({ open: async () => target, again: 'impossible' }, options);
   const endpoint = parseConnectUrl(target);
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
   const headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
-  const open = () => openChannel(endpoint, { headers, timeoutMs, maxMessageBytes: receivedMessageBytes });
+  const open = () => openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
   return connectOver({ open, again: 'possible' }, options);
 }

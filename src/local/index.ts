@@ -1,5 +1,5 @@
 // Compositions that need both sides, or the machine.
 
-export { connect } from './connect.js';
+export { type NodeConnectOptions, connect } from './connect.js';
 export { connectInProcess } from './in-process.js';
 export { type LaunchOptions, launchServer } from './launch.js';

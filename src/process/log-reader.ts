@@ -79,11 +79,10 @@ export class LogReader {
     if (last !== undefined) this.#settle(last);
   }
 
-  /** What was taken after `seq` did not arrive: take it again. */
+  /** What was taken after `seq` did not arrive: take it again. What arrived still waits for its acknowledgement. */
   rewind(seq: Seq): void {
-    this.acknowledge(seq);
-    this.#outstanding = [];
-    this.#taken = this.#settled;
+    this.#outstanding = this.#outstanding.filter((position) => position.seq <= seq);
+    this.#taken = this.#outstanding.at(-1) ?? this.#settled;
   }
 
   /** The log forgets the reader: it neither pins entries nor holds the process back any more. */

@@ -89,6 +89,11 @@ export function execError<N extends ErrorName>(kind: N, data: ErrorData<N>, opti
   return new ExecError(kind, data, options);
 }
 
+/** Whether it is one of the table, whichever. */
+export function isAnyExecError(error: unknown): error is ExecError {
+  return error instanceof ExecError;
+}
+
 export function isExecError<N extends ErrorName>(error: unknown, kind: N): error is ExecError<N> {
   return error instanceof ExecError && error.kind === kind;
 }

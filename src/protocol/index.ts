@@ -1,7 +1,7 @@
 // The public language of Sluice. A line here is a promise.
 
 export { decodeBase64, encodeBase64, toWire } from './bytes.js';
-export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isExecError } from './errors.js';
+export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';
 export {
   type ExecService,

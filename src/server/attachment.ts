@@ -2,13 +2,13 @@
 
 import type { Logger } from '../base/logger.js';
 import {
-  ExecError,
   type ExecService,
   type Method,
   type Params,
   type ProcessId,
   type Result,
   execError,
+  isAnyExecError,
   isExecError,
   isMethod,
   isSessionMethod,
@@ -208,8 +208,7 @@ export class Attachment implements Holder {
   /** Internal faults are ours to look at; the peer only learns that there was one. */
   #errorBody(error: unknown): RpcErrorBody {
     const { metrics, logger } = this.#context;
-    const known: ExecError =
-      error instanceof ExecError ? error : execError('internalError', { problem: 'internal error' }, { cause: error });
+    const known = isAnyExecError(error) ? error : execError('internalError', { problem: 'internal error' }, { cause: error });
     if (known !== error) {
       logger.error('internal error', { problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }

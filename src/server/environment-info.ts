@@ -1,6 +1,6 @@
 // What a caller may want to know about the machine before it starts anything.
 
-import { homedir, tmpdir } from 'node:os';
+import { homedir, tmpdir, userInfo } from 'node:os';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EnvironmentInfo } from '../protocol/index.js';
@@ -8,7 +8,7 @@ import type { Surroundings } from './start-request.js';
 import { version } from './version.js';
 
 export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
-  const shell = env['SHELL'] ?? '/bin/sh';
+  const shell = env['SHELL'] ?? loginShell() ?? '/bin/sh';
   const tempDir = pathToFileURL(tmpdir()).href;
   return {
     shell: { name: basename(shell), path: shell },
@@ -20,4 +20,13 @@ export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
     executorVersion: version,
     capabilities: {},
   };
+}
+
+/** What the user database says; a user that is not in it, as in some containers, has none. */
+function loginShell(): string | undefined {
+  try {
+    return userInfo().shell ?? undefined;
+  } catch {
+    return undefined;
+  }
 }

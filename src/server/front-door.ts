@@ -33,8 +33,8 @@ interface Listener {
   close(options: { readonly graceMs: number }): Promise<void>;
 }
 
-/** How long connections may take to close once their sessions have ended. */
-const closeGraceMs = 1_000;
+/** How long the server may take to end its sessions and close their connections itself. More than it ever needs. */
+const closeGraceMs = 20_000;
 
 export class FrontDoor {
   readonly #server: Server;

@@ -173,14 +173,14 @@ describe('a reader that acknowledges', () => {
     assert.deepEqual([held(), moves], [[2, 4], 0]);
   });
 
-  test('takes again what did not arrive', () => {
+  test('takes again what did not arrive, and keeps what arrived until it is acknowledged', () => {
     const { reader, held } = acknowledging('ab', 'cd', 'ef', 'gh', 'ij');
     takeAll(reader);
     reader.rewind(2);
     assert.deepEqual(
       [held(), takeAll(reader)],
       [
-        [6, 6],
+        [10, 10],
         ['3 ef', '4 gh', '5 ij'],
       ],
     );

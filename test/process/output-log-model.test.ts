@@ -169,8 +169,9 @@ class Model {
       case 'rewind': {
         const seq = operation.seq % (this.#appended.length + 3);
         target.reader[operation.kind](seq);
-        settle(target, target.due.slice(0, target.taken).filter((entry) => entry.seq <= seq).length);
-        if (operation.kind === 'rewind') target.taken = 0;
+        const arrived = target.due.slice(0, target.taken).filter((entry) => entry.seq <= seq).length;
+        if (operation.kind === 'rewind') target.taken = arrived;
+        else settle(target, arrived);
         return;
       }
       case 'close':

@@ -22,12 +22,15 @@ export function limitFlags(limits: Readonly<Record<string, number>> = {}): strin
 export class SluiceServer implements AsyncDisposable {
   readonly url: string;
   readonly child: ChildProcess;
+  /** Lines of its stdout so far: an address each. */
+  readonly urls: string[];
   /** Lines of the server's log so far. */
   readonly log: string[];
   readonly #cleanUp: () => void;
 
-  private constructor(started: { url: string; child: ChildProcess; log: string[] }, cleanUp: () => void) {
-    this.url = started.url;
+  private constructor(started: { urls: string[]; child: ChildProcess; log: string[] }, cleanUp: () => void) {
+    this.urls = started.urls;
+    this.url = started.urls[0] ?? assert.fail('no address');
     this.child = started.child;
     this.log = started.log;
     this.#cleanUp = cleanUp;
@@ -43,8 +46,10 @@ export class SluiceServer implements AsyncDisposable {
     createInterface(child.stderr).on('line', (line) => log.push(line));
     const ended = once(child, 'exit').then(() => assert.fail(`the server ended: ${log.join('\n')}`));
     ended.catch(() => {});
-    const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
-    return new SluiceServer({ url, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true, force: true }));
+    const urls: string[] = [];
+    const lines = createInterface(child.stdout).on('line', (line) => urls.push(line));
+    await Promise.race([once(lines, 'line'), ended]);
+    return new SluiceServer({ urls, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true, force: true }));
   }
 
   /** Asks it to end and gives its exit code. */

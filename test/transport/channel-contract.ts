@@ -119,6 +119,13 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           await sender.drained(); // at once, when nobody lags
         });
 
+        test('a peer that does not listen yet lags like one that does not read', { skip }, async () => {
+          await using pair = await open();
+          const sent = await fill(pair.ends[from]);
+          const recorder = record(pair.ends[to]);
+          await eventually(() => assert.equal(recorder.arrivals.length, sent));
+        });
+
         test('close lets everything arrive that was sent, and both ends end without a problem', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];

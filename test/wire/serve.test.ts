@@ -12,6 +12,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { overStdio, overWebSocket } from '../support/raw-connections.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
+import { selfSigned } from '../transport/self-signed.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
@@ -21,6 +22,13 @@ describe('sluice serve', () => {
   test('prints the address it listens on as its first line, on a port of the system’s choice', async () => {
     await using server = await SluiceServer.start('websocket');
     assert.match(server.url, /^ws:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  test('exits with 0 also when it is asked to end the moment it has told its address', async () => {
+    for (let run = 0; run < 10; run += 1) {
+      const server = await SluiceServer.start('websocket', ['--log-level', 'silent']);
+      assert.equal(await server.stop(), 0);
+    }
   });
 
   test('ends its processes and exits with 0 when asked to, also those that ignore the request', async () => {
@@ -69,6 +77,24 @@ describe('sluice serve', () => {
       await assert.rejects(connect(server.url, { token: 'wrong' }), /401/);
       await assert.rejects(connect(server.url), /401/);
       assert.equal(server.log.join('\n').includes('very-secret-token'), false);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('serves over TLS with a certificate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    const { cert, key } = selfSigned();
+    writeFileSync(join(folder, 'cert'), cert);
+    writeFileSync(join(folder, 'key'), key);
+    try {
+      const flags = ['--listen', 'wss://127.0.0.1:0', '--tls-cert', join(folder, 'cert'), '--tls-key', join(folder, 'key')];
+      await using server = await SluiceServer.start('websocket', flags);
+      const url = await eventually(() => server.urls[1] ?? assert.fail('no second address'));
+      assert.match(url, /^wss:/);
+      await using client = await connect(url, { ca: cert });
+      assert.equal((await client.run(['echo', 'encrypted'], { env })).stdout.text, 'encrypted\n');
+      await assert.rejects(connect(url), /self-signed certificate/);
     } finally {
       rmSync(folder, { recursive: true });
     }
