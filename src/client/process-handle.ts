@@ -58,13 +58,15 @@ export class ProcessHandle implements AsyncDisposable {
   /** The output as lines of text, each stream split on its own. */
   async *lines(options: LinesOptions = {}): AsyncGenerator<Line> {
     const splitters = new Map<Stream, LineSplitter>();
-    for await (const { stream, bytes } of this.output) {
+    for await (const { stream, bytes, droppedBytes } of this.output) {
+      // What follows a hole does not go on with what was before it.
+      if (droppedBytes > 0) yield* rests(splitters);
       if (options.stream !== undefined && options.stream !== stream) continue;
       const splitter = splitters.get(stream) ?? new LineSplitter(options.maxLineBytes ?? defaultMaxLineBytes);
       splitters.set(stream, splitter);
       for (const line of splitter.push(bytes)) yield { stream, ...line };
     }
-    for (const [stream, splitter] of splitters) for (const line of splitter.flush()) yield { stream, ...line };
+    yield* rests(splitters);
   }
 
   /** Reads until a deadline, a silence, a text, or the exit, whichever comes first: the yield window. */
@@ -157,4 +159,9 @@ export class ProcessHandle implements AsyncDisposable {
     const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
     return { kind: 'lost', ...facts, startedAt: this.#startedAt, endedAt: this.#clock.now() };
   }
+}
+
+/** The unfinished lines of all streams. */
+function* rests(splitters: ReadonlyMap<Stream, LineSplitter>): Generator<Line> {
+  for (const [stream, splitter] of splitters) for (const line of splitter.flush()) yield { stream, ...line };
 }

@@ -99,12 +99,15 @@ function readProcFile(path: string): string | undefined {
   }
 }
 
+/** A ps that hangs must not keep a tree from being ended: the look counts as failed, and the group is signalled without it. */
+const psPatienceMs = 2_000;
+
 /** Room for the list of a machine with tens of thousands of processes. */
 const psOutputBytes = 16 * 1024 * 1024;
 
 async function readPsEntries(): Promise<ProcEntry[]> {
   const text = await new Promise<string>((resolve, reject) => {
-    const options = { maxBuffer: psOutputBytes, env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' } };
+    const options = { timeout: psPatienceMs, maxBuffer: psOutputBytes, env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' } };
     execFile('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], options, (error, stdout) =>
       error === null ? resolve(stdout) : reject(new Error('ps does not list the processes', { cause: error })),
     );

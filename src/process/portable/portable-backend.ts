@@ -2,7 +2,7 @@
 // What it cannot do is listed in docs/architecture.md; what it reads is as complete as on Linux.
 
 import { spawn } from 'node:child_process';
-import { existsSync, constants as fsConstants, openSync } from 'node:fs';
+import { accessSync, existsSync, constants as fsConstants, openSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
@@ -108,7 +108,7 @@ export class PortableBackend implements Backend {
       throw spawnFailed('outOfResources', 'no terminal on this machine: neither koffi nor @lydell/node-pty has a binary for it');
     }
     const errno = guessErrno(command.file);
-    if (errno === 'ENOENT') throw spawnFailureFrom(errno, command.file, command.cwd);
+    if (errno !== 'EAGAIN') throw spawnFailureFrom(errno, command.file, command.cwd);
     const { file, args } = renamed(command);
     const env = Object.entries(command.env).map(([name, value]) => `${name}=${value}`);
     const { cwd } = command;
@@ -155,7 +155,14 @@ function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; arg
 /** child_process tells the errno only later. The file was found executable, so either its interpreter is missing or a resource is. */
 function guessErrno(file: string): string {
   const interpreter = interpreterOf(file);
-  return interpreter !== undefined && !existsSync(interpreter) ? 'ENOENT' : 'EAGAIN';
+  if (interpreter === undefined) return 'EAGAIN';
+  if (!existsSync(interpreter)) return 'ENOENT';
+  try {
+    accessSync(interpreter, fsConstants.X_OK);
+    return 'EAGAIN';
+  } catch {
+    return 'EACCES';
+  }
 }
 
 function waitStatus(code: number, signal: number): WaitStatus {
