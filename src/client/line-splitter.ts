@@ -1,5 +1,7 @@
 // Bytes -> lines of text. Cuts at bytes and decodes whole lines, so a character split over two chunks is never damaged.
 
+import { joinBytes } from '../base/join-bytes.js';
+
 /** A line without its line feed, and without the carriage return a terminal puts before it. */
 export interface SplitLine {
   readonly text: string;
@@ -60,7 +62,7 @@ export class LineSplitter {
   /** Cuts at the limit, but not inside a character: its first bytes go to the next piece. */
   #cut(last: Uint8Array): SplitLine {
     this.#keep(last);
-    const line = joined(this.#parts, this.#partsBytes);
+    const line = joinBytes(this.#parts);
     const end = line.length - unfinishedLength(line);
     this.#parts = [];
     this.#partsBytes = 0;
@@ -70,24 +72,12 @@ export class LineSplitter {
 
   #take(last: Uint8Array, ending: 'newline' | 'end'): SplitLine {
     this.#keep(last);
-    const line = joined(this.#parts, this.#partsBytes);
+    const line = joinBytes(this.#parts);
     this.#parts = [];
     this.#partsBytes = 0;
     const end = ending === 'newline' && line.at(-1) === carriageReturn ? line.length - 1 : line.length;
     return { text: this.#decoder.decode(line.subarray(0, end)), ending };
   }
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** Bytes at the end that begin a UTF-8 character without finishing it. */

@@ -1,5 +1,6 @@
 // Start, feed, wait, collect: what most callers want. An exit code other than 0 is a result, not an exception.
 
+import { joinBytes } from '../base/join-bytes.js';
 import type { Ending } from '../protocol/index.js';
 import type { Client, StartOptions } from './client.js';
 import type { ProcessHandle } from './process-handle.js';
@@ -90,12 +91,7 @@ class Collector {
   }
 
   result(): CollectedStream {
-    const bytes = new Uint8Array(this.#keptBytes);
-    let at = 0;
-    for (const part of this.#parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    return { bytes, text: new TextDecoder().decode(bytes), droppedBytes: this.#droppedBytes };
+    const bytes = joinBytes(this.#parts);
+    return { bytes, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes), droppedBytes: this.#droppedBytes };
   }
 }

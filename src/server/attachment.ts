@@ -90,7 +90,7 @@ export class Attachment implements Holder {
     if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
     if (method === 'process/start') return this.#start(driving, readParams(method, params));
-    if (method === 'process/list') return { result: this.#list(driving, readParams(method, params)) };
+    if (method === 'process/list') return this.#list(driving, readParams(method, params));
     const read = readParams(method, params);
     return { result: await callService(this.#serviceFor(driving, method, read), method, read) };
   }
@@ -168,13 +168,13 @@ export class Attachment implements Holder {
     return { result: {} };
   }
 
-  #list({ session }: Driving, params: Params<'process/list'>): Result<'process/list'> {
-    if (params?.scope !== 'all') return { processes: session.processes.list().map((each) => each.status()) };
+  async #list({ service }: Driving, params: Params<'process/list'>): Promise<Reply> {
+    if (params?.scope !== 'all') return { result: await callService(service, 'process/list', params) };
     const { sessions, identity } = this.#context;
     const processes = sessions
       .visibleTo(identity)
       .flatMap(({ id, processes: table }) => table.list().map((each) => ({ ...each.status(), sessionId: id })));
-    return { processes };
+    return { result: { processes } };
   }
 
   /** Whose process a call is about: this session's, or a followed one's when the role allows the call. */

@@ -1,5 +1,7 @@
 // A message that comes in pieces: kept as they are and joined once, so that no length of message and no size of piece makes it slow.
 
+import { joinBytes } from '../base/join-bytes.js';
+
 /** Pieces below this are put together as they come: a message sent byte by byte would otherwise cost a hundred times its length. */
 const smallPieceBytes = 4096;
 
@@ -30,7 +32,7 @@ export class Pieces {
   takeWith(last: Uint8Array): Uint8Array {
     if (this.#length === 0) return last;
     this.#finishCollector();
-    const whole = joined([...this.#parts, last], this.#length + last.length);
+    const whole = joinBytes([...this.#parts, last]);
     this.clear();
     return whole;
   }
@@ -58,14 +60,4 @@ export class Pieces {
     this.#collector = undefined;
     this.#collected = 0;
   }
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

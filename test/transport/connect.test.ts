@@ -70,6 +70,7 @@ describe('a server that', () => {
     await mute.connected;
     await clock.advance(500);
     await failed;
+    await mute.hungUp;
     assert.deepEqual(clock.pendingMs, []);
   });
 
@@ -113,6 +114,7 @@ describe('a caller that', () => {
     await mute.connected;
     controller.abort(reason);
     await failed;
+    await mute.hungUp;
   });
 
   test('has given up before opens nothing', async () => {
@@ -176,6 +178,8 @@ test('neither connecting nor listening loads HTTP before it is needed', () => {
 interface MuteServer extends AsyncDisposable {
   readonly endpoint: WebSocketEndpoint;
   readonly connected: Promise<unknown>;
+  /** The first client has gone by itself. */
+  readonly hungUp: Promise<unknown>;
   readonly connections: number;
 }
 
@@ -183,11 +187,12 @@ interface MuteServer extends AsyncDisposable {
 async function muteServer(): Promise<MuteServer> {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => sockets.push(socket.on('error', () => {}).resume()));
-  const connected = once(server, 'connection');
+  const connected = once(server, 'connection') as Promise<[Socket]>;
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     endpoint: { ...loopback, port: (server.address() as { port: number }).port },
     connected,
+    hungUp: connected.then(([socket]) => once(socket, 'close')),
     get connections() {
       return sockets.length;
     },

@@ -135,6 +135,18 @@ describe('connections', () => {
     await eventually(() => assert.deepEqual(recorder?.arrivals, ['{}']));
   });
 
+  test('whose peer has said its last still get the answer to it', async () => {
+    await using place = new Place();
+    await using _listener = await place.listen({
+      onChannel: (channel) => channel.listen({ message: (text) => channel.send(`[${text}]`), binary() {}, unreadable() {} }),
+    });
+    const { socket } = await place.connects();
+    socket.end('"last"');
+    let answer = '';
+    for await (const bytes of socket) answer += String(bytes);
+    assert.equal(answer, '["last"]\n');
+  });
+
   test('too many are hung up on', async () => {
     await using place = new Place();
     await using _listener = await place.listen({ maxConnections: 1 });

@@ -4,7 +4,7 @@ import { closeSync, constants as fsConstants, openSync } from 'node:fs';
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
-import type { Backend, Child, ChildEvents, ChildInput, ChildOutput, ResolvedCommand } from '../child.js';
+import type { Backend, Child, ChildEvents, ResolvedCommand } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
 import { ProcTableReader } from '../proc-table.js';
@@ -12,6 +12,7 @@ import { MarkedTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
 import { errnoOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
 import { type Quarry, Watchdog } from '../watchdog.js';
+import { type ChildParts, WiredChild } from '../wired-child.js';
 import type { Libc } from './libc.js';
 import { Lineage } from './lineage.js';
 import { Reaper } from './reaper.js';
@@ -28,11 +29,7 @@ interface Wiring {
   /** Descriptors that only the child needs. */
   readonly childFds: readonly number[];
   /** Takes over our own descriptors. */
-  readonly connect: (events: ChildEvents) => {
-    input: ChildInput | undefined;
-    output: ChildOutput;
-    resize?: (size: Size) => void;
-  };
+  readonly connect: (events: ChildEvents) => Omit<ChildParts, 'pid' | 'tree'>;
   /** Frees our own descriptors when there is no child. */
   readonly ownFds: readonly number[];
 }
@@ -74,25 +71,12 @@ export class LinuxBackend implements Backend {
     }
     if (this.#lineage === undefined) this.#watchdog.guard(pid);
     const tree = new MarkedTree(pid, this.procs, spawned.isMarked);
-    const { input, output, resize } = wiring.connect(events);
+    const child = new WiredChild({ pid, tree, ...wiring.connect(events) }, events);
     this.#reaper.watch(pid, (status) => {
-      tree.leaderReaped();
       this.#watchdog.leaderReaped(pid);
-      input?.destroy();
-      output.drainLeader((outputComplete) => events.exited(status, outputComplete));
+      child.leaderReaped(status);
     });
-    return {
-      pid,
-      tree,
-      input,
-      resize,
-      hold: () => output.hold(),
-      resume: () => output.resume(),
-      close() {
-        input?.destroy();
-        output.close();
-      },
-    };
+    return child;
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import { accessSync, existsSync, constants as fsConstants, openSync } from 'node
 import { basename } from 'node:path';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
-import type { Backend, Child, ChildEvents, ChildInput, ChildOutput, ResolvedCommand, WaitStatus } from '../child.js';
+import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
 import { ProcTableReader } from '../proc-table.js';
@@ -15,6 +15,7 @@ import { PtyOutput } from '../pty-output.js';
 import { signalName } from '../signals.js';
 import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
 import { Watchdog } from '../watchdog.js';
+import { type ChildParts, WiredChild } from '../wired-child.js';
 import { type NativePty, loadNodePty } from './node-pty.js';
 
 /** Bytes read from a terminal at a time; the kernel gives 4 KiB at most, a descriptor's last words a little more. */
@@ -22,13 +23,6 @@ const readBytes = 64 * 1024;
 
 /** Gives a program another name than its file's: exec with the name as an argument of its own. */
 const renameScript = 'my $file = shift; exec { $file } @ARGV';
-
-interface Parts {
-  readonly pid: number;
-  readonly input: ChildInput | undefined;
-  readonly output: ChildOutput;
-  readonly resize?: (size: Size) => void;
-}
 
 export class PortableBackend implements Backend {
   readonly name = 'portable';
@@ -46,40 +40,26 @@ export class PortableBackend implements Backend {
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
     this.#watchdog.start();
-    let leaderExited: (status: WaitStatus) => void = () => {};
-    const exited = (status: WaitStatus) => leaderExited(status);
+    // Told in a later turn, when there is a child to tell.
+    const exited = (status: WaitStatus) => {
+      this.#watchdog.leaderReaped(child.pid);
+      child.leaderReaped(status);
+    };
     const parts =
       command.io.kind === 'pty'
         ? this.#forkTerminal(command, command.io, { events, exited })
         : this.#spawnPipes(command, { events, exited });
-    const { pid, input, output } = parts;
-    this.#watchdog.guard(pid);
-    const tree = new MarkedTree(pid, this.procs, () => false);
-    leaderExited = (status) => {
-      tree.leaderReaped();
-      this.#watchdog.leaderReaped(pid);
-      input?.destroy();
-      output.drainLeader((outputComplete) => events.exited(status, outputComplete));
-    };
-    return {
-      pid,
-      tree,
-      input,
-      resize: parts.resize,
-      hold: () => output.hold(),
-      resume: () => output.resume(),
-      close() {
-        input?.destroy();
-        output.close();
-      },
-    };
+    this.#watchdog.guard(parts.pid);
+    const tree = new MarkedTree(parts.pid, this.procs, () => false);
+    const child = new WiredChild({ ...parts, tree }, events);
+    return child;
   }
 
   async close(): Promise<void> {
     await this.#watchdog.close();
   }
 
-  #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Parts {
+  #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Omit<ChildParts, 'tree'> {
     const { file, argv, cwd, env, io } = command;
     const isStdinOpen = io.kind === 'pipe' && io.stdin === 'open';
     const child = orSpawnFailure(command, () =>
@@ -101,7 +81,7 @@ export class PortableBackend implements Backend {
     return { pid: child.pid, input: child.stdin === null ? undefined : new PipeInput(child.stdin), output };
   }
 
-  #forkTerminal(command: ResolvedCommand, size: Size, { events, exited }: Listeners): Parts {
+  #forkTerminal(command: ResolvedCommand, size: Size, { events, exited }: Listeners): Omit<ChildParts, 'tree'> {
     this.#nodePty ??= loadNodePty();
     const nodePty = this.#nodePty;
     if (nodePty === undefined) {
