@@ -1,0 +1,75 @@
+// Promise 3 at the edge: what one caller may have, and what is refused, each with a code and a text that says the limit.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { errorOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const start = (processId: string) => ({ processId, argv: ['sleep', '60'], env: { PATH: process.env['PATH'] ?? '' } });
+
+describe('limits', () => {
+  guardAgainstLeaks();
+
+  test('requests in flight: one too many is refused, the others are answered', async () => {
+    await using server = await SluiceServer.start('websocket', ['--max-requests-in-flight', '3']);
+    await using peer = await overWebSocket(server.url);
+    await peer.greet();
+    resultOf(await peer.request('process/start', start('p')));
+    const polls = [1, 2, 3].map(async () => peer.request('process/read', { processId: 'p', waitMs: 300 }));
+    const refused = errorOf(await peer.request('environment/status'));
+    assert.deepEqual([refused.code, refused.message.includes('3 requests')], [-32022, true]);
+    for (const reply of await Promise.all(polls)) resultOf(reply);
+    resultOf(await peer.request('environment/status'));
+  });
+
+  test('sessions of one caller', async () => {
+    await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '1']);
+    await using first = await overWebSocket(server.url);
+    await first.greet();
+    await using second = await overWebSocket(server.url);
+    const refused = errorOf(await second.request('initialize', { clientName: 'raw' }));
+    assert.deepEqual([refused.code, refused.message.includes('1 sessions')], [-32023, true]);
+  });
+
+  test('processes of one caller, over all its sessions', async () => {
+    await using server = await SluiceServer.start('websocket', ['--max-processes-per-token', '1']);
+    await using first = await overWebSocket(server.url);
+    await first.greet();
+    resultOf(await first.request('process/start', start('p')));
+    await using second = await overWebSocket(server.url);
+    await second.greet();
+    assert.equal(errorOf(await second.request('process/start', start('p'))).code, -32021);
+  });
+
+  test('connections', async () => {
+    await using server = await SluiceServer.start('websocket', ['--max-connections', '1']);
+    await using _first = await overWebSocket(server.url);
+    await assert.rejects(overWebSocket(server.url), /503/);
+  });
+
+  test('the length of a message', async () => {
+    await using server = await SluiceServer.start('websocket', ['--max-message-bytes', '65536']);
+    await using peer = await overWebSocket(server.url);
+    await peer.greet();
+    peer.send(JSON.stringify({ id: 1, method: 'environment/status', params: { padding: 'x'.repeat(70_000) } }));
+    await peer.closed;
+    await using other = await overWebSocket(server.url);
+    await other.greet();
+  });
+
+  test('kinds of command: a server may refuse direct ones, or prepared ones', async () => {
+    const prepared = { program: '/bin/true', argv: ['true'], cwd: '/', env: {}, io: { kind: 'pipe', stdin: 'closed' } };
+    for (const [flag, refused, allowed] of [
+      ['--no-direct-exec', start('p'), { processId: 'q', prepared }],
+      ['--no-prepared-exec', { processId: 'p', prepared }, start('q')],
+    ] as const) {
+      await using server = await SluiceServer.start('websocket', [flag]);
+      await using peer = await overWebSocket(server.url);
+      await peer.greet();
+      assert.match(errorOf(await peer.request('process/start', refused)).message, /does not allow/);
+      resultOf(await peer.request('process/start', allowed));
+    }
+  });
+});
