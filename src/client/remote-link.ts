@@ -160,6 +160,7 @@ export class RemoteLink implements ExecLink {
       request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
       notification: (method, params) => this.#onNotification(method, params),
       binary: (frame) => this.#onBinary(frame),
+      encode: (result) => result,
       errorBody: (error) => ({ code: -32601, message: String(error) }),
     });
     try {

@@ -5,8 +5,8 @@ import type { Channel } from '../rpc/channel.js';
 import { openChannel } from '../transport/connect.js';
 import { parseConnectUrl } from '../transport/endpoint.js';
 
-/** Longest message taken from a server. It never sends more than a page of retained output, which its own limits bound. */
-export const receivedMessageBytes = 1024 * 1024 * 1024;
+/** Longest message taken from a server: well under the longest string, and above any page of retained output that its limits allow. */
+export const receivedMessageBytes = 256 * 1024 * 1024;
 
 export interface NodeConnectOptions extends ConnectOptions {
   /** PEM of the authority to trust for `wss://`, instead of the usual ones. */

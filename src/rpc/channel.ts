@@ -5,9 +5,12 @@ export interface Channel {
   readonly peer: string;
   /** Call once, before anything can arrive. */
   listen(listener: ChannelListener): void;
-  /** Sends one message: the text of a JSON value without line feeds. False when the peer lags: bulk senders then await `drained`. */
+  /**
+   * Sends one message: the text of a JSON value without line feeds. False when the peer lags, and bulk senders then await
+   * `drained`; also false when the channel has closed.
+   */
   send(text: string): boolean;
-  /** Sends one binary frame, which both sides must have agreed to. False as for `send`. */
+  /** Sends one binary frame, which both sides must have agreed to, and which must not change afterwards. False as for `send`. */
   sendBinary(frame: Uint8Array): boolean;
   /** Resolves when the peer has caught up, or the channel has closed. */
   drained(): Promise<void>;
@@ -18,12 +21,13 @@ export interface Channel {
   resume(): void;
   /** Lets what was sent go out, then closes. Closing twice is fine. */
   close(problem?: string): void;
-  /** Resolves once, when nothing more can be sent or received. */
+  /** Resolves once, when nothing more can be sent, and everything received was taken or is not wanted any more. */
   readonly closed: Promise<ChannelEnd>;
 }
 
 export interface ChannelListener {
   message(text: string): void;
+  /** The frame may be a view on something larger: whoever keeps it copies it. */
   binary(frame: Uint8Array): void;
   /** Something came that is no message: too long, not UTF-8, not framed. The channel goes on when it can. */
   unreadable(problem: string): void;

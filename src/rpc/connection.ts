@@ -32,9 +32,14 @@ export interface Inbound {
   request(method: string, params: unknown): Promise<Reply>;
   notification(method: string, params: unknown): void;
   binary(frame: Uint8Array): void;
+  /** The wire form of a result, made only when it can be sent. */
+  encode(result: unknown): unknown;
   /** Turns whatever was thrown into what the peer may see. */
   errorBody(error: unknown): RpcErrorBody;
 }
+
+/** Answers queued for a peer before the next one waits, not even encoded. Far above what a peer that reads ever has queued. */
+const queuedReplyBytes = 4 * 1024 * 1024;
 
 /** The id that answers what had none. */
 const noId = -1;
@@ -126,17 +131,24 @@ export class Connection {
       return this.#sendError(id, { code: tooManyRequests, message });
     }
     this.#inFlight += 1;
-    inbound.request(method, params).then(
-      ({ result, afterReply }) => {
-        this.#inFlight -= 1;
-        this.#channel.send(resultText(id, result));
+    inbound
+      .request(method, params)
+      .then(async ({ result, afterReply }) => {
+        if (this.#isStuffed) await this.#roomForReply();
+        this.#channel.send(resultText(id, inbound.encode(result)));
         afterReply?.();
-      },
-      (error: unknown) => {
-        this.#inFlight -= 1;
-        this.#sendError(id, inbound.errorBody(error));
-      },
-    );
+      })
+      .catch((error: unknown) => this.#sendError(id, inbound.errorBody(error)))
+      .finally(() => (this.#inFlight -= 1));
+  }
+
+  /** A peer that asks and does not read its answers waits for them, in no more memory than this. What it asked for was done. */
+  async #roomForReply(): Promise<void> {
+    while (this.#isStuffed) await this.#channel.drained();
+  }
+
+  get #isStuffed(): boolean {
+    return !this.#isClosed && this.#channel.queuedBytes > queuedReplyBytes;
   }
 
   #settle(id: RequestId, settle: (answer: Deferred<unknown>) => void): void {

@@ -70,6 +70,7 @@ export class Attachment implements Holder {
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
       binary: () => connection.close('binary frames go from server to client only'),
+      encode: toWire,
       errorBody: (error) => this.#errorBody(error),
     });
     void connection.closed.then(() => this.#onClosed());
@@ -158,7 +159,7 @@ export class Attachment implements Holder {
     const cursor = params.afterSeq ?? 0;
     const reader = isOwn ? followings.openOwn(processId, cursor) : target.log.openViewer(cursor);
     followings.drop(processId);
-    const result = toWire({ process: target.status(), role });
+    const result: Result<'process/attach'> = { process: target.status(), role };
     return { result, afterReply: () => followings.follow(processId, reader, { isOwn }) };
   }
 

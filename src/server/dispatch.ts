@@ -10,7 +10,6 @@ import {
   execError,
   notifications,
   requests,
-  toWire,
 } from '../protocol/index.js';
 
 /** The method's parameters, or an error that says which member is wrong and how. */
@@ -28,8 +27,8 @@ export function readNotification<N extends keyof typeof notifications>(method: N
 }
 
 /** Calls the handler before returning, so that calls keep their order. */
-export async function callService<M extends SessionMethod>(service: ExecService, method: M, params: Params<M>): Promise<unknown> {
-  return toWire(await service[method](params));
+export function callService<M extends SessionMethod>(service: ExecService, method: M, params: Params<M>): Promise<unknown> {
+  return service[method](params);
 }
 
 function describeIssue(issue: v.BaseIssue<unknown>): string {

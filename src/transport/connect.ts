@@ -53,7 +53,7 @@ interface Attempt {
 }
 
 function connectUnix(endpoint: UnixEndpoint, { maxMessageBytes, clock = systemClock }: OpenChannelOptions): Attempt {
-  const socket = connect({ path: endpoint.path, allowHalfOpen: true });
+  const socket = connect({ path: endpoint.path });
   const peer = formatEndpoint(endpoint);
   const opened = once(socket, 'connect').then(
     () => new StreamChannel({ readable: socket, writable: socket, peer, maxMessageBytes, clock }),

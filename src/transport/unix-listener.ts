@@ -24,7 +24,7 @@ export interface UnixListenerOptions {
 /** Rejects with an EndpointError: when a server is alive there, when something lies there that is no socket, when the folder is not ours. */
 export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
   const { endpoint, maxMessageBytes, clock = systemClock } = options;
-  const server = createServer({ allowHalfOpen: true }); // a peer that has ended may still be owed answers
+  const server = createServer();
   server.maxConnections = options.maxConnections;
   const listening = new Listening<StreamChannel>(server, clock);
   let count = 0;

@@ -32,6 +32,8 @@ export async function overWebSocket(url: string, headers: Readonly<Record<string
     closed,
   );
   socket.on('message', (content: Buffer) => peer.received(content.toString()));
+  peer.pause = () => socket.pause();
+  peer.resume = () => socket.resume();
   await once(socket, 'open');
   return peer;
 }

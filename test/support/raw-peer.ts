@@ -25,6 +25,10 @@ export class RawPeer implements AsyncDisposable {
     this.messages.push(JSON.parse(text) as RawMessage);
   }
 
+  /** Stops reading, so that what comes waits in the socket. Only where the connection can. */
+  pause: () => void = () => assert.fail('this connection cannot be paused');
+  resume: () => void = () => {};
+
   /** Sends text as it is. */
   send(text: string): void {
     this.#send(text);
@@ -52,8 +56,17 @@ export class RawPeer implements AsyncDisposable {
 
   find(matches: (message: RawMessage) => boolean, what: string): Promise<RawMessage> {
     return eventually(
-      () => this.messages.find(matches) ?? assert.fail(`no ${what} in ${JSON.stringify(this.messages).slice(-2_000)}`),
+      () =>
+        this.messages.find(matches) ?? assert.fail(`no ${what} among ${this.messages.length} messages: …${this.#lastMethods()}`),
     );
+  }
+
+  /** The end of the story, for whoever has to find out why it went on differently. */
+  #lastMethods(): string {
+    return this.messages
+      .slice(-10)
+      .map(({ id, method, error }) => JSON.stringify({ id, method, error }))
+      .join(' ');
   }
 
   /** Initialize and initialized. */

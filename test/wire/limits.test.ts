@@ -2,12 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const start = (processId: string) => ({ processId, argv: ['sleep', '60'], env: { PATH: process.env['PATH'] ?? '' } });
+
+async function metric(server: SluiceServer, name: string): Promise<number> {
+  const text = await (await fetch(`${server.url.replace('ws:', 'http:')}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? assert.fail(`no ${name}`));
+}
 
 describe('limits', () => {
   guardAgainstLeaks();
@@ -22,6 +28,22 @@ describe('limits', () => {
     assert.deepEqual([refused.code, refused.message.includes('3 requests')], [-32022, true]);
     for (const reply of await Promise.all(polls)) resultOf(reply);
     resultOf(await peer.request('environment/status'));
+  });
+
+  test('answers: a peer that asks and does not read them waits for them, and the server’s memory does not grow', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using peer = await overWebSocket(server.url);
+    await peer.greet();
+    const argv = ['sh', '-c', 'head -c 1000000 /dev/zero; sleep 60'];
+    resultOf(await peer.request('process/start', { ...start('p'), argv }));
+    await peer.find(() => peer.outputOf('p').length === 1_000_000, 'all output');
+    peer.pause();
+    const asked = 300;
+    for (let id = 1; id <= asked; id += 1) peer.send(JSON.stringify({ id, method: 'process/read', params: { processId: 'p' } }));
+    const queued = await settled(async () => metric(server, 'sluice_send_queued_bytes'));
+    assert.ok(queued < 16 * 1024 * 1024, `${queued} bytes`);
+    peer.resume();
+    for (let id = 1; id <= asked; id += 1) assert.equal((resultOf(await peer.reply(id))['chunks'] as unknown[]).length > 0, true);
   });
 
   test('sessions of one caller', async () => {
