@@ -1,9 +1,10 @@
-// Fails a suite that leaves something behind: a child process, an open descriptor, a handle that keeps the program alive.
+// Fails a suite that leaves something behind: a child process, an open descriptor, a handle that keeps the program alive, a file.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { after, before } from 'node:test';
 import { readProcTable } from '#src/process/proc-table.js';
 import { eventually } from './eventually.js';
@@ -21,6 +22,7 @@ export function guardAgainstLeaks(): void {
       assert.deepEqual(now.children, baseline.children, 'child processes left behind');
       assert.deepEqual(moreThan(now.descriptors, baseline.descriptors), [], 'descriptors left open');
       assert.deepEqual(moreThan(now.resources, baseline.resources), [], 'timers or handles left behind');
+      assert.deepEqual(moreThan(now.files, baseline.files), [], 'files left behind');
     });
   });
 }
@@ -37,6 +39,7 @@ interface Belongings {
   readonly children: readonly number[];
   readonly descriptors: readonly string[];
   readonly resources: readonly string[];
+  readonly files: readonly string[];
 }
 
 async function belongings(): Promise<Belongings> {
@@ -45,6 +48,8 @@ async function belongings(): Promise<Belongings> {
     children: table.entries.filter(({ ppid }) => ppid === process.pid).map(({ pid }) => pid),
     descriptors: openDescriptors(),
     resources: process.getActiveResourcesInfo(),
+    // Every test names its temporary folders like this.
+    files: readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-')),
   };
 }
 
