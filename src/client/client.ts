@@ -1,7 +1,14 @@
 // Start, find and list processes over any ExecService. Does not know whether there is a wire.
 
 import { type Clock, systemClock } from '../base/clock.js';
-import { type EnvPolicy, type Io, type PreparedSpec, type ProcessStatus, asProcessId } from '../protocol/index.js';
+import {
+  type EnvPolicy,
+  type EnvironmentInfo,
+  type Io,
+  type PreparedSpec,
+  type ProcessStatus,
+  asProcessId,
+} from '../protocol/index.js';
 import type { ExecLink } from './exec-link.js';
 import { ProcessHandle } from './process-handle.js';
 import { type RunOptions, type RunResult, runCommand } from './run.js';
@@ -24,10 +31,28 @@ export interface StartOptions {
   readonly timeoutMs?: number;
   /** Ends the process after this long without output, with reason `idleTimedOut`. */
   readonly idleTimeoutMs?: number;
+  /** Grace between SIGTERM and SIGKILL whenever the process is ended; the server's default when absent. */
+  readonly forceAfterMs?: number;
   /** The caller's own notes, shown by `list`. */
   readonly metadata?: Record<string, unknown>;
   /** A key of the caller's choice; a random one when absent. */
   readonly id?: string;
+}
+
+export interface AttachOptions {
+  /** Session that owns the process, as `list` tells; this client's own when absent. */
+  readonly sessionId?: string;
+  /** A driver may write, resize, signal and end it; a watcher only sees. A watcher when absent. */
+  readonly role?: 'watch' | 'drive';
+  /** Replay what is retained after this number, then go on live; from the beginning when absent. */
+  readonly afterSeq?: number;
+  /** false: no output, only the other methods of the handle. */
+  readonly follow?: boolean;
+}
+
+export interface ListOptions {
+  /** `all`: also the processes of the caller's other sessions. */
+  readonly scope?: 'session' | 'all';
 }
 
 export class Client implements AsyncDisposable {
@@ -49,7 +74,18 @@ export class Client implements AsyncDisposable {
       ...(argv === undefined ? {} : { argv: [...argv] }),
       ...(env === undefined ? {} : { env: { ...env } }),
     });
-    return new ProcessHandle({ id: processId, pid }, this.#link, this.#clock);
+    const events = this.#link.follow(processId, 0);
+    return new ProcessHandle({ id: processId, pid, events, onDispose: 'terminate' }, this.#link, this.#clock);
+  }
+
+  /**
+   * Joins a process that is there already. What the reader is too slow for is a gap, told with `droppedBytes`; it never
+   * holds the process back. Disposing the handle leaves the process running.
+   */
+  async attach(id: string, options: AttachOptions = {}): Promise<ProcessHandle> {
+    const processId = asProcessId(id);
+    const { status, events } = await this.#link.attach({ processId, ...options });
+    return new ProcessHandle({ id: processId, pid: status.pid, events, onDispose: 'detach' }, this.#link, this.#clock);
   }
 
   /** Runs a command to its end and collects what it wrote. */
@@ -58,8 +94,13 @@ export class Client implements AsyncDisposable {
   }
 
   /** Running processes, and ended ones that are still readable. */
-  async list(): Promise<ProcessStatus[]> {
-    return (await this.#link.service['process/list']({})).processes;
+  async list(options: ListOptions = {}): Promise<ProcessStatus[]> {
+    return (await this.#link.service['process/list'](options)).processes;
+  }
+
+  /** Shell, folders and version of the machine and the server. */
+  environment(): Promise<EnvironmentInfo> {
+    return this.#link.service['environment/info']({});
   }
 
   /** Resolves when the server is out of reach for good, with why; with nothing once this client was closed. */

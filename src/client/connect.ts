@@ -29,6 +29,8 @@ export interface ConnectOptions {
 export interface Route {
   readonly open: () => Promise<Channel>;
   readonly again: 'possible' | 'impossible';
+  /** Whether a failure to open proves that the server, and with it the session, is no more: trying on would be in vain. */
+  readonly isGone?: (error: unknown) => boolean;
   /** What closing the client waits for at last, such as the end of a launched server. */
   readonly closed?: () => Promise<unknown>;
 }
@@ -43,6 +45,7 @@ export async function connectOver(route: Route, options: ConnectOptions = {}): P
     initializeMs: timeouts.initializeMs,
     reconnectMs: route.again === 'possible' ? timeouts.reconnectMs : 0,
     open: route.open,
+    ...(route.isGone === undefined ? {} : { isGone: route.isGone }),
     ...(route.closed === undefined ? {} : { closed: route.closed }),
   });
   return new Client(link, { clock });

@@ -1,6 +1,6 @@
 // What a client is driven by: calls one way, events the other. In-process it is the service itself; over a wire, a stub.
 
-import type { Ending, ExecService, ProcessEvent, ProcessId, Seq } from '../protocol/index.js';
+import type { Ending, ExecService, Params, ProcessEvent, ProcessId, ProcessStatus, Seq } from '../protocol/index.js';
 
 /** The events of one process in order. What is not taken holds the process back, never memory. */
 export interface EventSource {
@@ -11,10 +11,22 @@ export interface EventSource {
   close(): void;
 }
 
+export interface Attached {
+  readonly status: ProcessStatus;
+  /** Over from the start when the process is not followed. */
+  readonly events: EventSource;
+}
+
 export interface ExecLink {
   readonly service: ExecService;
   /** Whoever opens a source closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
+  /** Joins a process that somebody else started; also one of another session. */
+  attach(params: Params<'process/attach'>): Promise<Attached>;
+  /** Leaves it again; it runs on. */
+  detach(processId: ProcessId): Promise<void>;
+  /** Makes a process outlive the session. Gives the session that owns it from now on. */
+  release(processId: ProcessId): Promise<string>;
   /** Resolves when the link is over for good: with why when it was lost, with nothing when it was closed from here. */
   readonly ended: Promise<string | undefined>;
   /** Ends the session and with it every process. */

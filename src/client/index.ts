@@ -1,11 +1,11 @@
 // The public client; runs in a browser as well as in Node. A line here is a promise.
 
-export { Client, type StartOptions } from './client.js';
+export { type AttachOptions, Client, type ListOptions, type StartOptions } from './client.js';
 export { type ConnectOptions, type Timeouts, connectOver, defaultTimeouts } from './connect.js';
 export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
-export type { EventSource, ExecLink } from './exec-link.js';
+export type { Attached, EventSource, ExecLink } from './exec-link.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';
 export type { OutputChunk } from './output-queue.js';
-export { type Line, type LinesOptions, ProcessHandle, type TerminateOptions } from './process-handle.js';
-export type { CollectedStream, Input, RunOptions, RunResult } from './run.js';
+export { type Line, type LinesOptions, ProcessHandle, type ReadOptions, type TerminateOptions } from './process-handle.js';
+export { type CollectedStream, type Input, OutputCollector, type RunOptions, type RunResult } from './run.js';

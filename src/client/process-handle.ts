@@ -1,10 +1,19 @@
 // One process as its starter sees it. Everything goes through the service; the handle only remembers its cursor.
 
 import type { Clock } from '../base/clock.js';
-import { type Ending, type ProcessId, type Size, type Snapshot, type Stream, execError, isExecError } from '../protocol/index.js';
+import {
+  type Ending,
+  type Page,
+  type ProcessId,
+  type Size,
+  type Snapshot,
+  type Stream,
+  execError,
+  isExecError,
+} from '../protocol/index.js';
 import { ConnectionClosedError } from '../rpc/rpc-error.js';
 import { type CollectOptions, type Collected, collectUntil } from './collect-until.js';
-import type { ExecLink } from './exec-link.js';
+import type { EventSource, ExecLink } from './exec-link.js';
 import { LineSplitter, type SplitLine } from './line-splitter.js';
 import { type OutputChunk, OutputQueue } from './output-queue.js';
 
@@ -24,6 +33,23 @@ export interface TerminateOptions {
   readonly forceAfterMs?: number;
 }
 
+export interface ReadOptions {
+  /** Last number already seen; from the start of what is retained when absent. */
+  readonly afterSeq?: number;
+  /** Soft bound: at least one whole chunk is returned. */
+  readonly maxBytes?: number;
+  /** Wait this long for output, exit or close when there is nothing yet. */
+  readonly waitMs?: number;
+}
+
+interface Joined {
+  readonly id: ProcessId;
+  readonly pid: number;
+  readonly events: EventSource;
+  /** What becomes of the process when the handle's scope is left: whoever started it ends it. */
+  readonly onDispose: 'terminate' | 'detach';
+}
+
 const defaultMaxLineBytes = 16 * 1024 * 1024;
 
 export class ProcessHandle implements AsyncDisposable {
@@ -33,18 +59,20 @@ export class ProcessHandle implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
   readonly #queue: OutputQueue;
-  readonly #startedAt: number;
+  readonly #joinedAt: number;
+  readonly #onDispose: Joined['onDispose'];
   #exit: Promise<Ending> | undefined;
   #closed: Promise<Ending> | undefined;
 
-  /** Use `Client.start`. */
-  constructor(started: { id: ProcessId; pid: number }, link: ExecLink, clock: Clock) {
-    this.id = started.id;
-    this.pid = started.pid;
+  /** Use `Client.start` or `Client.attach`. */
+  constructor(joined: Joined, link: ExecLink, clock: Clock) {
+    this.id = joined.id;
+    this.pid = joined.pid;
     this.#link = link;
     this.#clock = clock;
-    this.#startedAt = clock.now();
-    this.#queue = new OutputQueue(link.follow(started.id, 0));
+    this.#joinedAt = clock.now();
+    this.#onDispose = joined.onDispose;
+    this.#queue = new OutputQueue(joined.events);
   }
 
   /**
@@ -77,6 +105,12 @@ export class ProcessHandle implements AsyncDisposable {
   /** Resolves when the process has ended, with how. Does not read the output: what nobody reads may keep it from ending. */
   get exit(): Promise<Ending> {
     return (this.#exit ??= this.#wait('exited'));
+  }
+
+  /** How it ended, or undefined when it still runs after this long; without limit when `ms` is absent. */
+  async endedWithin(ms: number | undefined): Promise<Ending | undefined> {
+    if (ms === undefined) return this.exit;
+    return (await this.#link.service['process/wait']({ processId: this.id, timeoutMs: ms })).ending;
   }
 
   /** Resolves when nothing more can come and, after `terminate`, the whole tree is gone. */
@@ -113,20 +147,35 @@ export class ProcessHandle implements AsyncDisposable {
     return (await this.#link.service['process/signal']({ processId: this.id, signal: name })).delivered;
   }
 
-  /** Ends the whole tree. Answers at once; `closed` resolves when everything is gone. */
-  async terminate({ forceAfterMs }: TerminateOptions = {}): Promise<void> {
+  /** Ends the whole tree. Answers at once: whether the process still ran; `closed` resolves when everything is gone. */
+  async terminate({ forceAfterMs }: TerminateOptions = {}): Promise<boolean> {
     const grace = forceAfterMs === undefined ? {} : { timeoutMs: forceAfterMs };
-    await this.#link.service['process/terminate']({ processId: this.id, ...grace });
+    return (await this.#link.service['process/terminate']({ processId: this.id, ...grace })).running;
+  }
+
+  /** Makes the process outlive this client: it goes on on the server, where any client of the same caller can attach to it. */
+  async release(): Promise<{ sessionId: string }> {
+    this.#queue.close();
+    return { sessionId: await this.#link.release(this.id) };
+  }
+
+  /** A page of what is retained, whatever `output` has read. */
+  read(options: ReadOptions = {}): Promise<Page> {
+    return this.#link.service['process/read']({ processId: this.id, ...options });
   }
 
   snapshot(): Promise<Snapshot> {
     return this.#link.service['process/snapshot']({ processId: this.id });
   }
 
-  /** Lets go of the output, ends the tree unless everything is over, and waits until it is gone. */
+  /**
+   * Lets go of the output. A process that was started here is ended unless everything is over, and waited for until it is gone;
+   * one that was attached to runs on.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#queue.close();
     try {
+      if (this.#onDispose === 'detach') return await this.#link.detach(this.id);
       const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'closed', timeoutMs: 0 });
       if (!running) return;
       await this.terminate();
@@ -157,7 +206,7 @@ export class ProcessHandle implements AsyncDisposable {
   /** The server is gone, and with it the knowledge of how the process ended. */
   #lost(): Ending {
     const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
-    return { kind: 'lost', ...facts, startedAt: this.#startedAt, endedAt: this.#clock.now() };
+    return { kind: 'lost', ...facts, startedAt: this.#joinedAt, endedAt: this.#clock.now() };
   }
 }
 

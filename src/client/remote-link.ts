@@ -6,12 +6,15 @@ import type { Clock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 import {
   type ExecService,
+  type Params,
   type ProcessEvent,
   type ProcessId,
+  type Result,
   type Seq,
   type SessionMethod,
   asProcessId,
   decodeOutputFrame,
+  execError,
   isSessionMethod,
   notifications,
   requests,
@@ -20,7 +23,7 @@ import {
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
-import type { EventSource, ExecLink } from './exec-link.js';
+import type { Attached, EventSource, ExecLink } from './exec-link.js';
 import { RemoteSource } from './remote-source.js';
 import { toExecError } from './remote-error.js';
 
@@ -33,12 +36,14 @@ export interface RemoteOptions {
   readonly reconnectMs: number;
   /** Opens a channel to the same server. */
   readonly open: () => Promise<Channel>;
+  /** Whether a failure to open proves that the server, and with it the session, is no more. */
+  readonly isGone?: (error: unknown) => boolean;
   /** What closing the link waits for at last. */
   readonly closed?: () => Promise<unknown>;
 }
 
 /** Calls that a second arrival would change the meaning of. */
-const unrepeatable: ReadonlySet<SessionMethod> = new Set(['process/signal']);
+const unrepeatable: ReadonlySet<CallMethod> = new Set(['process/signal']);
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -49,8 +54,11 @@ const retryMs = 100;
 /** Far above what the server ever sends; the client has no need to refuse its own server. */
 const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
 
+/** What a link calls beside the service: which processes of other sessions it has to do with. */
+type CallMethod = SessionMethod | 'process/attach' | 'process/detach' | 'process/release';
+
 interface PendingCall {
-  readonly method: SessionMethod;
+  readonly method: CallMethod;
   params: unknown;
   readonly answer: Deferred<unknown>;
 }
@@ -59,6 +67,8 @@ export class RemoteLink implements ExecLink {
   readonly service: ExecService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
+  /** Processes of other sessions, to be joined again by every new connection. */
+  readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
@@ -103,6 +113,35 @@ export class RemoteLink implements ExecLink {
     return source;
   }
 
+  async attach(params: Params<'process/attach'>): Promise<Attached> {
+    const { processId } = params;
+    if (this.#sources.has(processId)) throw execError('processExists', { processId });
+    const isFollowed = params.follow !== false;
+    const events = this.follow(processId, params.afterSeq ?? 0); // its events may come together with the reply
+    if (!isFollowed) events.close();
+    try {
+      const { process: status } = await this.#call('process/attach', params);
+      this.#guests.set(processId, params);
+      return { status, events };
+    } catch (error) {
+      this.#sources.delete(processId);
+      throw error;
+    }
+  }
+
+  async detach(processId: ProcessId): Promise<void> {
+    this.#guests.delete(processId);
+    this.#sources.get(processId)?.close();
+    this.#sources.delete(processId);
+    await this.#call('process/detach', { processId });
+  }
+
+  async release(processId: ProcessId): Promise<string> {
+    const { sessionId } = await this.#call('process/release', { processId });
+    this.#sources.delete(processId);
+    return sessionId;
+  }
+
   async close(): Promise<void> {
     const connection = this.#connection;
     const isFirst = !this.#isOver;
@@ -114,16 +153,17 @@ export class RemoteLink implements ExecLink {
     await this.#options.closed?.();
   }
 
-  #call(method: SessionMethod, params: object | null | undefined): Promise<unknown> {
+  #call<M extends CallMethod>(method: M, params: object | null | undefined): Promise<Result<M>> {
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
     const call: PendingCall = { method, params: toWire(this.#prepared(method, params)), answer: deferred() };
     this.#calls.add(call);
     if (this.#connection !== undefined) this.#send(call, this.#connection);
-    return call.answer.promise.finally(() => this.#calls.delete(call)).then((result) => v.parse(requests[method].result, result));
+    const answered = call.answer.promise.finally(() => this.#calls.delete(call));
+    return answered.then((result) => v.parse(requests[method].result, result));
   }
 
   /** A start's events may come together with its reply, so their queue is there before; a write gets an id, so it may be sent again. */
-  #prepared(method: SessionMethod, params: object | null | undefined): object | null | undefined {
+  #prepared(method: CallMethod, params: object | null | undefined): object | null | undefined {
     if (method === 'process/start' && params !== null && params !== undefined && 'processId' in params) {
       this.follow(asProcessId(String(params.processId)), 0);
     }
@@ -182,8 +222,21 @@ export class RemoteLink implements ExecLink {
     connection.notify('initialized', {});
     this.#connection = connection;
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
+    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, connection);
     for (const call of this.#calls) this.#send(call, connection);
     void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
+  }
+
+  /** Before the calls that were lost are made again: they may be about this process. */
+  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Connection): void {
+    const source = this.#sources.get(processId);
+    // Its last event was taken already: what remains is the right to call its methods.
+    const cursor = source === undefined ? { follow: false } : { afterSeq: source.received };
+    connection.call('process/attach', toWire({ ...params, ...cursor })).catch((error: unknown) => {
+      if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
+      this.#guests.delete(processId);
+      source?.end();
+    });
   }
 
   #onLost(problem: string): void {
@@ -194,7 +247,7 @@ export class RemoteLink implements ExecLink {
   }
 
   async #comeBack(problem: string): Promise<void> {
-    const { clock, reconnectMs } = this.#options;
+    const { clock, reconnectMs, isGone = () => false } = this.#options;
     const deadline = clock.now() + reconnectMs;
     let last = problem;
     while (!this.#isOver) {
@@ -202,8 +255,8 @@ export class RemoteLink implements ExecLink {
         return await this.#connect();
       } catch (error) {
         last = error instanceof Error ? error.message : String(error);
-        // The server answered and will not have us back: trying again would not change its mind.
-        if (error instanceof RpcError || clock.now() >= deadline) return this.#end(last);
+        // A server that answered and will not have us back would not change its mind.
+        if (error instanceof RpcError || isGone(error) || clock.now() >= deadline) return this.#end(last);
       }
       await new Promise<void>((resolve) => clock.after(retryMs, resolve));
     }

@@ -47,8 +47,8 @@ export async function runCommand(client: Client, argv: readonly string[], option
   try {
     const feeding = input === undefined ? undefined : feed(child, input);
     feeding?.catch(() => {}); // awaited below, after the output
-    const stdout = new Collector(maxOutputBytes);
-    const stderr = new Collector(maxOutputBytes);
+    const stdout = new OutputCollector(maxOutputBytes);
+    const stderr = new OutputCollector(maxOutputBytes);
     for await (const chunk of child.output) (chunk.stream === 'stderr' ? stderr : stdout).add(chunk.bytes);
     const ending = await child.closed;
     // The input may wait for ever on its own source; once the process is over only its failures are of interest.
@@ -73,7 +73,8 @@ async function writeAll(child: ProcessHandle, piece: string | Uint8Array): Promi
   return 'accepted';
 }
 
-class Collector {
+/** Keeps the first bytes and counts the rest. */
+export class OutputCollector {
   readonly #maxBytes: number;
   readonly #parts: Uint8Array[] = [];
   #keptBytes = 0;

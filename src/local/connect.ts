@@ -20,5 +20,11 @@ export async function connect(target: string | Channel, options: NodeConnectOpti
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
   const headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
   const open = () => openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
-  return connectOver({ open, again: 'possible' }, options);
+  return connectOver({ open, again: 'possible', isGone: endpoint.kind === 'unix' ? isNobodyThere : () => false }, options);
+}
+
+/** On a Unix socket nothing stands between us and the server that could be out of order for a while. */
+function isNobodyThere(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && (cause.code === 'ECONNREFUSED' || cause.code === 'ENOENT');
 }

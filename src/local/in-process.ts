@@ -1,6 +1,7 @@
 // A client wired straight to a session of its own: no JSON, no wire, the same behaviour.
 
 import { Client } from '../client/index.js';
+import { type Params, execError } from '../protocol/index.js';
 import { Server, type ServerOptions, createExecService } from '../server/index.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
@@ -10,6 +11,15 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const link = {
     service: createExecService(session),
     follow: session.follow.bind(session),
+    attach: async ({ processId, afterSeq, follow }: Params<'process/attach'>) => {
+      const events = session.follow(processId, afterSeq ?? 0);
+      if (follow === false) events.close();
+      return { status: session.processes.get(processId).status(), events };
+    },
+    detach: async () => {}, // closing the cursor was all
+    release: async () => {
+      throw execError('methodNotFound', { method: 'process/release' }); // nothing here outlives this program
+    },
     ended: server.closed,
     close: () => server.close(),
   };

@@ -25,6 +25,8 @@ export interface ProcessOptions {
   readonly spec: SpawnSpec;
   readonly timeoutMs: number | undefined;
   readonly idleTimeoutMs: number | undefined;
+  /** Grace between SIGTERM and SIGKILL when whoever ends it names none; the limits' when absent. */
+  readonly forceAfterMs: number | undefined;
   readonly metadata: Record<string, unknown> | undefined;
 }
 
@@ -69,6 +71,7 @@ export class ManagedProcess {
   #ending: Ending | undefined;
   #isClosed = false;
   #isHeld = false;
+  #size: Size | undefined;
   #hasOutputEnded = false;
   #survivors: readonly number[] = [];
 
@@ -144,7 +147,7 @@ export class ManagedProcess {
       pid: this.pid,
       argv: [...spec.argv],
       cwd: spec.cwd,
-      io: spec.io,
+      io: spec.io.kind === 'pty' ? { ...spec.io, ...this.#size } : spec.io,
       state: this.state,
       startedAt: this.#startedAt,
       nextSeq: this.log.nextSeq,
@@ -164,7 +167,9 @@ export class ManagedProcess {
 
   resize(size: Size): void {
     if (!this.#hasTerminal) throw execError('notATerminal', { processId: this.id });
-    if (this.#ending === undefined) this.#child?.resize?.(size);
+    if (this.#ending !== undefined) return;
+    this.#child?.resize?.(size);
+    this.#size = size;
   }
 
   /** To the whole group, also when only descendants of the leader are left in it. */
@@ -176,7 +181,7 @@ export class ManagedProcess {
   terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
     const isRunning = this.#ending === undefined;
     if (isRunning) this.#endReason ??= reason;
-    this.#termination.begin(forceAfterMs ?? this.#limits.forceAfterMs);
+    this.#termination.begin(forceAfterMs ?? this.#options.forceAfterMs ?? this.#limits.forceAfterMs);
     return isRunning;
   }
 

@@ -41,14 +41,18 @@ export class ProcessTable {
   }
 
   start(options: ProcessOptions): ManagedProcess {
-    const { id } = options;
-    if (this.#processes.has(id)) throw execError('processExists', { processId: id });
-    const { maxProcesses } = this.#context.limits;
-    if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
+    this.#requireRoomFor(options.id);
     const started = new ManagedProcess(options, this.#context);
-    this.#processes.set(id, started);
-    void started.closed.then(() => this.#keepClosed(started));
+    this.#own(started);
     return started;
+  }
+
+  /** Hands a process over to another table, which owns it from then on. */
+  moveTo(other: ProcessTable, id: ProcessId): void {
+    const moved = this.get(id);
+    other.#requireRoomFor(id);
+    this.#drop(moved);
+    other.#own(moved);
   }
 
   find(id: ProcessId): ManagedProcess | undefined {
@@ -79,6 +83,17 @@ export class ProcessTable {
     await this.#endLoose();
   }
 
+  #requireRoomFor(id: ProcessId): void {
+    if (this.#processes.has(id)) throw execError('processExists', { processId: id });
+    const { maxProcesses } = this.#context.limits;
+    if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
+  }
+
+  #own(owned: ManagedProcess): void {
+    this.#processes.set(owned.id, owned);
+    void owned.closed.then(() => this.#processes.get(owned.id) === owned && this.#keepClosed(owned));
+  }
+
   #keepClosed(closed: ManagedProcess): void {
     const { clock, limits } = this.#context;
     this.#closed.set(
@@ -93,11 +108,15 @@ export class ProcessTable {
   }
 
   #forget(forgotten: ManagedProcess): void {
-    this.#closed.get(forgotten)?.cancel();
-    if (this.#closed.delete(forgotten)) this.#closedBytes -= forgotten.log.retainedBytes;
-    if (this.#processes.get(forgotten.id) === forgotten) this.#processes.delete(forgotten.id);
+    this.#drop(forgotten);
     this.#loose.push({ tree: forgotten.tree, pid: forgotten.pid });
     if (this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
+  }
+
+  #drop(dropped: ManagedProcess): void {
+    this.#closed.get(dropped)?.cancel();
+    if (this.#closed.delete(dropped)) this.#closedBytes -= dropped.log.retainedBytes;
+    if (this.#processes.get(dropped.id) === dropped) this.#processes.delete(dropped.id);
   }
 
   async #dropEmptyTrees(): Promise<void> {

@@ -39,6 +39,7 @@ done`;
 /** awk follows parents down from the known groups, so that children which left their group are found while the chain holds. */
 const groupsScript = `${preamble}
 groups=' '
+for group in $1; do groups="$groups$group "; done
 while read -r sign group; do
   case $sign in
     +) groups="$groups$group ";;
@@ -75,7 +76,9 @@ export class Watchdog {
   /** Call before a child is spawned; does nothing when it is there already. */
   start(): void {
     if (this.#shell !== undefined || this.#restart !== undefined || this.#isClosed) return;
-    const [script, argument] = this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, ''];
+    // A replacement knows its groups from its first moment on: this program may be killed before it can tell them.
+    const [script, argument] =
+      this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, [...this.#groups].join(' ')];
     try {
       this.#shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
         stdio: ['pipe', 'ignore', 'ignore'],
@@ -93,7 +96,6 @@ export class Watchdog {
     // Whoever ended it did not ask us: children must not go unguarded.
     shell.on('exit', () => this.#startAgain());
     shell.on('error', () => this.#startAgain());
-    for (const group of this.#groups) shell.stdin.write(`+ ${group}\n`);
   }
 
   /** Only for a quarry of groups: one more to end. */

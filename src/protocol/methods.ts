@@ -147,6 +147,13 @@ export const requests = {
     params: v.object(one),
     result: empty,
   },
+  'process/release': {
+    family: 'connection',
+    summary:
+      'Hands a process of this session over to the server: it outlives the session, and the caller’s other connections can attach to it.',
+    params: v.object(one),
+    result: v.object({ sessionId: v.pipe(v.string(), v.description('The session that owns it from now on')) }),
+  },
   'environment/info': {
     family: 'session',
     summary: 'Shell, folders, platform and capabilities of the machine.',

@@ -70,6 +70,10 @@ export const startParams = v.object({
     v.nullish(milliseconds),
     v.description('The process is ended after this long without output, with reason idleTimedOut'),
   ),
+  forceAfterMs: v.pipe(
+    v.nullish(milliseconds),
+    v.description('Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent'),
+  ),
   metadata: v.pipe(
     v.nullish(v.record(v.string(), v.unknown())),
     v.description('The caller’s own notes; returned by process/list'),

@@ -12,6 +12,7 @@ export const environmentInfo = v.object({
   userHomeDir: v.pipe(v.string(), v.description('file: URI')),
   platformOs: v.string(),
   executorVersion: v.string(),
+  serverPid: v.pipe(v.optional(v.pipe(v.number(), v.integer())), v.description('Of the server, on its machine')),
   capabilities: v.record(v.string(), v.boolean()),
 });
 export type EnvironmentInfo = v.InferOutput<typeof environmentInfo>;
@@ -57,5 +58,9 @@ export const attachParams = v.object({
   role: v.pipe(
     v.nullish(v.picklist(['watch', 'drive'])),
     v.description('A driver may write, resize and signal; a watcher only sees'),
+  ),
+  follow: v.pipe(
+    v.nullish(v.boolean()),
+    v.description('false: no notifications, only the right to call the methods of the role'),
   ),
 });

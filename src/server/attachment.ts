@@ -1,6 +1,7 @@
 // A connection driving a session: the handshake and the calls. Owns nothing but what it follows; the session owns the processes.
 
 import type { Logger } from '../base/logger.js';
+import type { ManagedProcess } from '../process/index.js';
 import {
   type ExecService,
   type Method,
@@ -38,7 +39,7 @@ export interface AttachmentContext {
 
 /** A process of another session that this connection follows. */
 interface Guest {
-  readonly service: ExecService;
+  readonly target: ManagedProcess;
   readonly role: 'watch' | 'drive';
 }
 
@@ -89,6 +90,7 @@ export class Attachment implements Holder {
     if (method === 'session/close') return this.#closeSession(driving);
     if (method === 'process/attach') return this.#attach(driving, readParams(method, params));
     if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
+    if (method === 'process/release') return this.#release(driving, readParams(method, params));
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
     if (method === 'process/start') return this.#start(driving, readParams(method, params));
     if (method === 'process/list') return this.#list(driving, readParams(method, params));
@@ -155,11 +157,12 @@ export class Attachment implements Holder {
     const target = owner.processes.get(processId);
     const isOwn = owner === session;
     if (!isOwn && session.processes.find(processId) !== undefined) throw execError('processExists', { processId });
-    if (!isOwn) this.#guests.set(processId, { service: createExecService(owner), role });
+    if (!isOwn) this.#guests.set(processId, { target, role });
     const cursor = params.afterSeq ?? 0;
+    const result: Result<'process/attach'> = { process: target.status(), role };
+    if (params.follow === false) return { result };
     const reader = isOwn ? followings.openOwn(processId, cursor) : target.log.openViewer(cursor);
     followings.drop(processId);
-    const result: Result<'process/attach'> = { process: target.status(), role };
     return { result, afterReply: () => followings.follow(processId, reader, { isOwn }) };
   }
 
@@ -167,6 +170,14 @@ export class Attachment implements Holder {
     followings.drop(processId);
     this.#guests.delete(processId);
     return { result: {} };
+  }
+
+  #release({ session, followings }: Driving, { processId }: Params<'process/release'>): Reply {
+    const { sessions, identity } = this.#context;
+    const standing = sessions.standing(identity);
+    session.processes.moveTo(standing.processes, processId);
+    followings.drop(processId);
+    return { result: { sessionId: standing.id } satisfies Result<'process/release'> };
   }
 
   async #list({ service }: Driving, params: Params<'process/list'>): Promise<Reply> {
@@ -184,7 +195,12 @@ export class Attachment implements Holder {
     const guest = processId === undefined ? undefined : this.#guests.get(processId);
     if (processId === undefined || guest === undefined) return service;
     if (guest.role === 'watch' && !watcherMethods.has(method)) throw execError('watchOnly', { processId, method });
-    return guest.service;
+    // Looked up each time: the process may have been released since.
+    const owner = this.#context.sessions
+      .visibleTo(this.#context.identity)
+      .find(({ processes }) => processes.find(processId) === guest.target);
+    if (owner === undefined) throw execError('processNotFound', { processId });
+    return createExecService(owner);
   }
 
   #sessionFor(own: Session, id: string): Session {

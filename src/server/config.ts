@@ -43,6 +43,8 @@ export const defaultLimits: ServerLimits = {
   keepClosedMs: 30_000,
   /** Codex gives itself 25 s to come back after a lost connection. */
   detachGraceMs: 30_000,
+  /** Nobody was there when it ended, so its output waits for a day. */
+  keepReleasedMs: 24 * 60 * 60 * 1_000,
   /** One per connection in the ordinary case. */
   maxSessionsPerCaller: 1_024,
   maxProcessesPerCaller: 8_192,

@@ -18,6 +18,7 @@ export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
     userHomeDir: pathToFileURL(homedir()).href,
     platformOs: process.platform,
     executorVersion: version,
+    serverPid: process.pid,
     capabilities: {},
   };
 }

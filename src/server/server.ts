@@ -54,7 +54,8 @@ export class Server implements AsyncDisposable {
     this.sessions = new SessionTable({
       clock,
       limits,
-      createSession: (id) => new Session({ id, backend, clock, limits, counter, policy, surroundings }),
+      createSession: (id, changed) =>
+        new Session({ id, backend, clock, limits: { ...limits, ...changed }, counter, policy, surroundings }),
     });
   }
 

@@ -20,12 +20,17 @@ export interface SessionLimits {
   /** How long a resumable session's processes run on after its connection was lost. */
   readonly detachGraceMs: number;
   readonly maxSessionsPerCaller: number;
+  /** How long an ended process that was released stays readable. */
+  readonly keepReleasedMs: number;
 }
+
+/** Ends with its connection, waits for it to come back, or never had one and lives as long as the server. */
+type Lifetime = 'connection' | 'resumable' | 'server';
 
 interface Entry {
   readonly session: Session;
   readonly identity: Identity;
-  readonly isResumable: boolean;
+  readonly lifetime: Lifetime;
   holder: Holder | undefined;
   grace: Timer | undefined;
 }
@@ -33,7 +38,7 @@ interface Entry {
 interface Context {
   readonly clock: Clock;
   readonly limits: SessionLimits;
-  readonly createSession: (id: Session['id']) => Session;
+  readonly createSession: (id: Session['id'], limits?: { readonly keepClosedMs: number }) => Session;
 }
 
 export class SessionTable {
@@ -58,7 +63,17 @@ export class SessionTable {
     const limit = this.#context.limits.maxSessionsPerCaller;
     if (this.visibleTo(identity).length >= limit) throw execError('tooManySessions', { limit });
     const session = this.#context.createSession(asSessionId(randomUUID()));
-    this.#entries.set(session.id, { session, identity, isResumable, holder, grace: undefined });
+    this.#add(session, { identity, lifetime: isResumable ? 'resumable' : 'connection', holder });
+    return session;
+  }
+
+  /** The session for what the caller's other sessions have released. Nobody drives it; it ends with the server. */
+  standing(identity: Identity): Session {
+    const known = [...this.#entries.values()].find((entry) => entry.lifetime === 'server' && isOf(identity, entry));
+    if (known !== undefined) return known.session;
+    const { createSession, limits } = this.#context;
+    const session = createSession(asSessionId(randomUUID()), { keepClosedMs: limits.keepReleasedMs });
+    this.#add(session, { identity, lifetime: 'server', holder: undefined });
     return session;
   }
 
@@ -66,7 +81,9 @@ export class SessionTable {
   resume(id: string, identity: Identity, { holder, takeover }: { holder: Holder; takeover: boolean }): Session {
     const entry = this.#entries.get(id);
     // Somebody else's session does not exist for this caller.
-    if (entry === undefined || entry.identity.subject !== identity.subject) throw execError('sessionNotFound', { sessionId: id });
+    if (entry === undefined || entry.lifetime === 'server' || !isOf(identity, entry)) {
+      throw execError('sessionNotFound', { sessionId: id });
+    }
     if (entry.holder !== undefined && !takeover) throw execError('sessionAttached', { sessionId: id });
     const fenced = entry.holder;
     entry.holder = holder;
@@ -81,7 +98,7 @@ export class SessionTable {
     const entry = this.#entries.get(session.id);
     if (entry === undefined || entry.holder !== holder) return;
     entry.holder = undefined;
-    if (!entry.isResumable) return void this.#end(entry);
+    if (entry.lifetime === 'connection') return void this.#end(entry);
     entry.grace = this.#context.clock.after(this.#context.limits.detachGraceMs, () => void this.#end(entry));
   }
 
@@ -93,19 +110,21 @@ export class SessionTable {
 
   find(id: string, identity: Identity): Session | undefined {
     const entry = this.#entries.get(id);
-    return entry?.identity.subject === identity.subject ? entry.session : undefined;
+    return entry !== undefined && isOf(identity, entry) ? entry.session : undefined;
   }
 
   visibleTo(identity: Identity): Session[] {
-    return [...this.#entries.values()]
-      .filter((entry) => entry.identity.subject === identity.subject)
-      .map(({ session }) => session);
+    return [...this.#entries.values()].filter((entry) => isOf(identity, entry)).map(({ session }) => session);
   }
 
   /** Ends every session and waits until all processes are gone. */
   async close(forceAfterMs: number): Promise<void> {
     for (const entry of [...this.#entries.values()]) void this.#end(entry, forceAfterMs);
     await Promise.all(this.#closing);
+  }
+
+  #add(session: Session, entry: Pick<Entry, 'identity' | 'lifetime' | 'holder'>): void {
+    this.#entries.set(session.id, { session, ...entry, grace: undefined });
   }
 
   #end(entry: Entry, forceAfterMs = 0): Promise<void> {
@@ -115,4 +134,8 @@ export class SessionTable {
     this.#closing.add(closing);
     return closing;
   }
+}
+
+function isOf(identity: Identity, entry: Entry): boolean {
+  return entry.identity.subject === identity.subject;
 }

@@ -25,6 +25,7 @@ export function processOptions(params: StartParams, surroundings: Surroundings, 
     spec: prepared === undefined || prepared === null ? directSpec(params, surroundings) : exactSpec(prepared, params),
     timeoutMs: params.timeoutMs ?? undefined,
     idleTimeoutMs: params.idleTimeoutMs ?? undefined,
+    forceAfterMs: params.forceAfterMs ?? undefined,
     metadata: params.metadata ?? undefined,
   };
 }

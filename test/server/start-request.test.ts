@@ -52,6 +52,7 @@ describe('a direct command', () => {
       },
       timeoutMs: undefined,
       idleTimeoutMs: undefined,
+      forceAfterMs: undefined,
       metadata: undefined,
     });
   });
@@ -64,8 +65,9 @@ describe('a direct command', () => {
   });
 
   test('keeps its name, its limits and its notes, also those that are 0 or empty', () => {
-    const { spec, ...rest } = direct({ arg0: '', timeoutMs: 0, idleTimeoutMs: 0, metadata: {} });
-    assert.deepEqual([spec.arg0, rest], ['', { id: 'p', timeoutMs: 0, idleTimeoutMs: 0, metadata: {} }]);
+    const { spec, ...rest } = direct({ arg0: '', timeoutMs: 0, idleTimeoutMs: 0, forceAfterMs: 0, metadata: {} });
+    const expected = { id: 'p', timeoutMs: 0, idleTimeoutMs: 0, forceAfterMs: 0, metadata: {} };
+    assert.deepEqual([spec.arg0, rest], ['', expected]);
   });
 
   test('without a policy has exactly the environment it names', () => {
@@ -181,6 +183,7 @@ describe('a prepared command', () => {
       },
       timeoutMs: 5,
       idleTimeoutMs: undefined,
+      forceAfterMs: undefined,
       metadata: undefined,
     });
   });

@@ -1,0 +1,190 @@
+// Processes that several clients have to do with: released by one, joined by others, through lost connections.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, type ProcessHandle, connect, isExecError } from '#src/index.js';
+import { CuttingProxy } from '../support/cutting-proxy.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { overUnixSocket } from '../support/raw-connections.js';
+import { errorOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+
+function start(client: Client, script: string, more: object = {}): Promise<ProcessHandle> {
+  return client.start({ argv: ['sh', '-c', script], env, io: { kind: 'pipe', stdin: 'open' }, ...more });
+}
+
+async function textOf({ output }: ProcessHandle): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const { bytes } of output) pieces.push(bytes);
+  return Buffer.concat(pieces).toString();
+}
+
+describe('a released process', () => {
+  guardAgainstLeaks();
+
+  test('outlives its session, and every client of the same caller can join it', async () => {
+    await using server = await SluiceServer.start('unix');
+    const first = await connect(server.url);
+    const started = await start(first, 'echo begun; while read -r line; do echo "got $line"; done; exit 5', { id: 'kept' });
+    const { sessionId } = await started.release();
+    await first.close();
+    assert.deepEqual(await living([started.pid]), [started.pid]);
+
+    await using second = await connect(server.url);
+    assert.deepEqual(await second.list(), []);
+    const [listed] = await second.list({ scope: 'all' });
+    assert.deepEqual([listed?.processId, listed?.sessionId, listed?.state], ['kept', sessionId, 'running']);
+    await using driver = await second.attach('kept', { sessionId, role: 'drive' });
+    assert.equal(driver.pid, started.pid);
+    await driver.write('a line\n');
+    await driver.closeStdin();
+    assert.equal(await textOf(driver), 'begun\ngot a line\n');
+    const ending = await driver.exit;
+    assert.deepEqual([ending.kind, ending.kind === 'code' && ending.code], ['code', 5]);
+  });
+
+  test('ends with the server', async () => {
+    const server = await SluiceServer.start('unix');
+    const client = await connect(server.url);
+    const started = await start(client, 'exec sleep 600');
+    await started.release();
+    await client.close();
+    await server[Symbol.asyncDispose]();
+    assert.deepEqual(await living([started.pid]), []);
+  });
+
+  test('leaves the scope of its handle running, and its name to the session it left', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using client = await connect(server.url);
+    {
+      await using handle = await start(client, 'exec sleep 600', { id: 'twice' });
+      await handle.release();
+    }
+    await using again = await start(client, 'exec sleep 600', { id: 'twice' });
+    await assert.rejects(again.release(), (error) => isExecError(error, 'processExists'));
+    const all = await client.list({ scope: 'all' });
+    assert.deepEqual(
+      all.map(({ processId, state }) => [processId, state]),
+      [
+        ['twice', 'running'],
+        ['twice', 'running'],
+      ],
+    );
+  });
+
+  test('stays readable after its end for as long as the limit says', async () => {
+    await using server = await SluiceServer.start('unix', ['--keep-closed-ms', '50', '--keep-released-ms', '60000']);
+    await using client = await connect(server.url);
+    await using ordinary = await start(client, 'echo x', { id: 'ordinary' });
+    const released = await start(client, 'read -r line; echo "said $line"', { id: 'released' });
+    await released.write('it\n');
+    const { sessionId } = await released.release();
+    await ordinary.closed;
+    await eventually(async () => {
+      assert.deepEqual(
+        (await client.list({ scope: 'all' })).map(({ processId, state }) => [processId, state]),
+        [['released', 'closed']],
+      );
+    });
+    await using handle = await client.attach('released', { sessionId, follow: false });
+    const { chunks } = await handle.read();
+    assert.equal(Buffer.concat(chunks.map(({ chunk }) => chunk)).toString(), 'said it\n');
+  });
+
+  test('can still be steered by those who joined it before', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using owner = await connect(server.url);
+    const started = await start(owner, 'read -r line; echo "got $line"', { id: 'moved' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await using driver = await guest.attach('moved', { sessionId, role: 'drive' });
+    await started.release();
+    await driver.write('it\n');
+    assert.equal(await textOf(driver), 'got it\n');
+  });
+
+  test('belongs to a session that nobody can resume', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using client = await connect(server.url);
+    const { sessionId } = await (await start(client, 'exec sleep 600')).release();
+    await using peer = await overUnixSocket(server.url);
+    const refused = await peer.request('initialize', { clientName: 'x', resumeSessionId: sessionId, takeover: true });
+    assert.equal(errorOf(refused).code, -32600);
+  });
+});
+
+describe('a process of another client', () => {
+  guardAgainstLeaks();
+
+  test('is followed without holding it back, told of what is missing', async () => {
+    await using server = await SluiceServer.start('unix', ['--retained-bytes', '65536', '--head-bytes', '1024']);
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'read -r line; head -c 20000000 /dev/zero', { id: 'flood' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await using viewer = await guest.attach('flood', { sessionId });
+    await child.write('go\n');
+    assert.equal((await textOf(child)).length, 20_000_000);
+    let seenBytes = 0;
+    for await (const { bytes, droppedBytes } of viewer.output) seenBytes += bytes.length + droppedBytes;
+    assert.equal(seenBytes, 20_000_000);
+  });
+
+  test('cannot be steered by a watcher, nor after leaving it', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'read -r line', { id: 'watched' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    const watcher = await guest.attach('watched', { sessionId, role: 'watch', follow: false });
+    await assert.rejects(watcher.write('x\n'), (error) => isExecError(error, 'watchOnly'));
+    await watcher[Symbol.asyncDispose]();
+    await assert.rejects(watcher.closeStdin(), (error) => isExecError(error, 'processNotFound'));
+    await assert.rejects(guest.attach('no-such', { sessionId }), (error) => isExecError(error, 'processNotFound'));
+    assert.deepEqual(await living([child.pid]), [child.pid]);
+  });
+
+  test('goes on being followed and steered through cut connections, nothing twice, nothing missing', async () => {
+    await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'while read -r line; do echo "got $line"; done', { id: 'far' });
+    void textOf(child);
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using proxy = await CuttingProxy.open(server.url);
+    await using guest = await connect(proxy.url);
+    await using driver = await guest.attach('far', { sessionId, role: 'drive' });
+    proxy.cutRandomly(20);
+    const lines = Array.from({ length: 300 }, (_, index) => `line ${index}`);
+    for (const line of lines) await driver.write(`${line}\n`);
+    await proxy.reached(20);
+    await driver.closeStdin();
+    assert.equal(await textOf(driver), lines.map((line) => `got ${line}\n`).join(''));
+  });
+});
+
+test('a start names its own grace, and the list the size a terminal has now', async () => {
+  await using server = await SluiceServer.start('unix');
+  await using client = await connect(server.url);
+  const io = { kind: 'pty', rows: 10, cols: 20 } as const;
+  await using child = await start(client, 'trap "" TERM HUP; echo up; while :; do sleep 0.05; done', {
+    io,
+    timeoutMs: 300,
+    forceAfterMs: 0,
+  });
+  await child.resize({ rows: 30, cols: 40 });
+  const [status] = await client.list();
+  assert.deepEqual(status?.io, { kind: 'pty', rows: 30, cols: 40 });
+  const ending = await child.exit;
+  assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'timedOut']);
+});
+
+test('the server tells its pid', async () => {
+  await using server = await SluiceServer.start('unix');
+  await using peer = await overUnixSocket(server.url);
+  await peer.greet();
+  assert.equal(resultOf(await peer.request('environment/info', {}))['serverPid'], server.child.pid);
+});
