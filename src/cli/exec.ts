@@ -1,99 +1,217 @@
-// `sluice exec`: one command on this machine, its streams joined to ours.
+// `sluice exec`: one command, its streams joined to ours; here, on a server, or left to one.
 
-import { once } from 'node:events';
-import { constants } from 'node:os';
-import { parseArgs } from 'node:util';
-import type { ProcessHandle } from '../client/index.js';
-import { connectInProcess } from '../local/index.js';
-import { type Ending, type SpawnFailure, isExecError } from '../protocol/index.js';
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { isatty } from 'node:tty';
+import type { Client, ProcessHandle, StartOptions } from '../client/index.js';
+import { type Ending, ExecError, type Io, isExecError } from '../protocol/index.js';
+import { type Flags, type Input, UsageError, defineCommand } from './command.js';
+import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
+import { environmentOf, environmentOptions } from './environment-options.js';
+import { type Kept, endedJson, notStartedJson } from './exec-result.js';
+import { exitStatus, failureStatus, stdoutGone } from './exit-status.js';
+import { joinStreams } from './joined-streams.js';
 import { LocalTerminal } from './local-terminal.js';
+import { KeptOutput, OwnStreams } from './own-output.js';
+import { keepHeapSmall } from './small-heap.js';
+import { SignalRelay } from './signal-relay.js';
+import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
-/** Signals that are passed on to the command instead of ending us; we end when it does. */
-const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+const options = {
+  stream: {
+    kind: 'switch',
+    group: 'Streams',
+    meaning: 'For programs that talk line by line: bytes go both ways as they come, without a terminal.',
+  },
+  tty: { kind: 'switch', short: 't', group: 'Streams', meaning: 'Give the command a terminal of its own.' },
+  'detach-keys': {
+    kind: 'text',
+    placeholder: 'KEYS',
+    group: 'Streams',
+    meaning: `With -t on a server: keys that leave the command running there; "" for none. Default: ${defaultDetachKeys}.`,
+  },
+  detach: {
+    kind: 'switch',
+    short: 'd',
+    group: 'Streams',
+    meaning: 'Leave the command running on a server and print its name. Its stdin stays open for "sluice send".',
+  },
+  buffered: { kind: 'switch', group: 'Streams', meaning: 'Print the output when the command has ended, stdout before stderr.' },
+  json: { kind: 'switch', group: 'Streams', meaning: 'Print one JSON object when the command has ended: how, and its output.' },
+  'max-output': {
+    kind: 'size',
+    placeholder: 'BYTES',
+    group: 'Streams',
+    meaning: 'With --buffered and --json: keep at most this much of each stream. Default: 16MiB.',
+  },
+  cwd: { kind: 'text', short: 'C', placeholder: 'FOLDER', group: 'Command', meaning: 'Start it in this folder.' },
+  ...environmentOptions,
+  arg0: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'What the program sees as its own name.' },
+  name: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'What "sluice ps" and the others call it.' },
+  timeout: { kind: 'duration', placeholder: 'TIME', group: 'Ending', meaning: 'End it after this long; exits with 124.' },
+  'idle-timeout': {
+    kind: 'duration',
+    placeholder: 'TIME',
+    group: 'Ending',
+    meaning: 'End it after this long without output; exits with 124.',
+  },
+  grace: {
+    kind: 'duration',
+    placeholder: 'TIME',
+    group: 'Ending',
+    meaning: 'Between SIGTERM and SIGKILL whenever it is ended. Default: 2s.',
+  },
+  ...serverOptions,
+} as const;
 
-export async function exec(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: { tty: { type: 'boolean', short: 't' } },
-    allowPositionals: true,
-  });
-  if (positionals.length === 0) throw new Error('exec needs a command, as in: sluice exec -t -- bash');
-  await using client = connectInProcess();
-  const envPolicy = { inherit: 'all', ignoreDefaultExcludes: true } as const;
-  const terminal = values.tty === true ? new LocalTerminal() : undefined;
-  const isStdinForwarded = terminal !== undefined || !process.stdin.isTTY;
-  const io = terminal?.io() ?? ({ kind: 'pipe', stdin: isStdinForwarded ? 'open' : 'closed' } as const);
-  try {
-    await using child = await client.start({ argv: positionals, envPolicy, io });
-    using _signals = forwardSignals(child);
-    using _terminal = terminal?.attach(child);
-    if (isStdinForwarded) forwardStdin(child);
-    await forwardOutput(child);
-    return exitStatus(await child.exit);
-  } catch (error) {
-    if (!isExecError(error, 'spawnFailed')) throw error;
-    process.stderr.write(`sluice: ${error.message}\n`);
-    return failureStatus(error.data.failure);
-  } finally {
-    process.stdin.destroy(); // a read on it would keep us alive
+type ExecFlags = Flags<typeof options>;
+
+const defaultMaxOutputBytes = 16 * 1024 * 1024;
+
+export const exec = defineCommand(
+  {
+    name: 'exec',
+    usage: '[OPTIONS] [--] COMMAND [ARG...]',
+    about:
+      'Runs a command on this machine, or on a server that is named. Its output comes as it is written; stdin is forwarded unless ' +
+      'it is a terminal. When it ends, and when this program is ended in any way, nothing of it is left.',
+    examples: [
+      { line: 'sluice exec -- make test', meaning: 'run it here' },
+      { line: 'sluice exec -t -- bash', meaning: 'in a real terminal' },
+      { line: 'sluice exec --stream -- my-agent --json', meaning: 'talk to it line by line through stdin and stdout' },
+      { line: 'sluice exec --timeout 30s --json -- ./check', meaning: 'at most 30 seconds, result as JSON' },
+      { line: 'sluice exec -d --name web -- npm start', meaning: 'leave it running in the background' },
+      { line: 'sluice exec --via "ssh host" -- uname -a', meaning: 'on another machine' },
+    ],
+    options,
+    operands: 'command',
+    notes: [
+      'Signals sent to this program reach the command and everything in its group.',
+      'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
+        'when the server is lost; 126 when the program cannot be executed; 127 when it does not exist; 141 when nobody reads our stdout any more.',
+    ],
+  },
+  run,
+);
+
+async function run({ flags, operands }: Input<typeof options>): Promise<number> {
+  keepHeapSmall();
+  const server = namedServer(flags, process.env);
+  refuseContradictions(flags, operands, server);
+  const terminal = flags.tty ? new LocalTerminal() : undefined;
+  const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
+  await using client = await openClient(flags, server);
+  using signals = flags.detach ? undefined : new SignalRelay();
+  using _raw = flags.detach ? undefined : terminal?.raw();
+  const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
+  const start = { argv: operands, io, ...startOptions(flags, { isLocal: server === undefined }) };
+  const started = await client.start(start).catch(notStarted);
+  if (started instanceof ExecError) return tellNotStarted(started, flags);
+  await using child = started;
+  if (flags.detach) return await leave(child);
+  using _size = terminal?.lendSize(child);
+  const detachKeys = terminal !== undefined && server?.kind === 'address' ? keysOf(flags) : undefined;
+  const kept = flags.buffered || flags.json ? new KeptOutput(flags['max-output'] ?? defaultMaxOutputBytes) : undefined;
+  const sink = kept ?? new OwnStreams();
+  const stdin = isStdinForwarded ? 'forward' : 'none';
+  const parting = await joinStreams(child, { stdin, atEnd: 'closeStdin', detachKeys, signals, sink });
+  switch (parting) {
+    case 'detached':
+      await child.release();
+      terminal?.tidy();
+      process.stderr.write(`\r\nsluice: detached; "sluice attach ${child.id}" comes back to it\r\n`);
+      return 0;
+    case 'stdoutGone':
+      await child.terminate();
+      await child.closed;
+      return stdoutGone;
+    case 'ended': {
+      const ending = await child.closed;
+      if (kept !== undefined) await printKept(ending, kept.result(), flags);
+      if (ending.kind === 'lost') process.stderr.write(`sluice: ${await lossText(client)}\n`);
+      return exitStatus(ending);
+    }
   }
 }
 
-/** At the pace the command reads; what is typed after it stopped reading goes nowhere. */
-function forwardStdin(child: ProcessHandle): void {
-  const { stdin } = process;
-  stdin.on('data', (piece: Buffer) => {
-    stdin.pause();
-    void child.write(piece).then(
-      (status) => void (status === 'accepted' && stdin.resume()),
-      () => {}, // the process has gone; its ending is reported
-    );
-  });
-  stdin.on('end', () => void child.closeStdin().catch(() => {}));
-  stdin.on('error', () => void child.closeStdin().catch(() => {})); // a terminal that went away reads as an error
-}
-
-async function forwardOutput(child: ProcessHandle): Promise<void> {
-  for await (const { stream, bytes } of child.output) {
-    const target = stream === 'stderr' ? process.stderr : process.stdout;
-    if (!target.write(bytes)) await once(target, 'drain');
+function refuseContradictions(flags: ExecFlags, operands: readonly string[], server: NamedServer | undefined): void {
+  if (operands.length === 0) throw new UsageError('exec needs a command, as in: sluice exec -- make test');
+  const modes = (['stream', 'tty', 'buffered', 'json', 'detach'] as const).filter((mode) => flags[mode]);
+  const [one, other] = modes.filter((mode) => !(mode === 'tty' && flags.detach));
+  const isBothFormat = modes.length === 2 && flags.buffered && flags.json;
+  if (one !== undefined && other !== undefined && !isBothFormat)
+    throw new UsageError(`--${one} and --${other} exclude each other`);
+  if (flags.stream && isatty(0)) {
+    throw new UsageError('--stream is for programs, and stdin is a terminal; use -t for a terminal, or leave --stream out');
+  }
+  if (flags['max-output'] !== undefined && !flags.buffered && !flags.json) {
+    throw new UsageError('--max-output needs --buffered or --json beside it');
+  }
+  if (flags['detach-keys'] !== undefined && (!flags.tty || server?.kind !== 'address')) {
+    throw new UsageError('--detach-keys needs -t and a server that goes on without us: name one with --connect, or use -d');
+  }
+  if (flags.detach && server?.kind === 'launched') {
+    throw new UsageError('-d needs a server that goes on without us, and one launched with --via ends with us; use --connect');
   }
 }
 
-function forwardSignals(child: ProcessHandle): Disposable {
-  const forward = (signal: string) => void child.signal(signal);
-  for (const signal of forwardedSignals) process.on(signal, forward);
+async function openClient(flags: ExecFlags, server: NamedServer | undefined): Promise<Client> {
+  if (server !== undefined) return openServer(server, flags);
+  if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
+  return (await import('../local/index.js')).connectInProcess();
+}
+
+function pipes(isStdinOpen: boolean): Io {
+  return { kind: 'pipe', stdin: isStdinOpen ? 'open' : 'closed' };
+}
+
+function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean }): StartOptions {
+  const { cwd, arg0, timeout, grace } = flags;
+  const environment = environmentOf(flags, { env: process.env, isLocal });
+  // Programs on a terminal need to know which kind it is, wherever they run.
+  const kind = flags.tty ? { TERM: process.env['TERM'] ?? 'xterm-256color' } : {};
+  const folder = isLocal ? path.resolve(cwd ?? '.') : cwd;
   return {
-    [Symbol.dispose]() {
-      for (const signal of forwardedSignals) process.off(signal, forward);
-    },
+    ...environment,
+    env: { ...kind, ...environment.env },
+    id: flags.name ?? randomBytes(4).toString('hex'),
+    ...(folder === undefined ? {} : { cwd: folder }),
+    ...(arg0 === undefined ? {} : { arg0 }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    ...(flags['idle-timeout'] === undefined ? {} : { idleTimeoutMs: flags['idle-timeout'] }),
+    ...(grace === undefined ? {} : { forceAfterMs: grace }),
   };
 }
 
-function exitStatus(ending: Ending): number {
-  switch (ending.kind) {
-    case 'code':
-      return ending.code;
-    case 'signal': {
-      const numbers: Readonly<Record<string, number>> = constants.signals;
-      return 128 + (numbers[ending.signal] ?? 0);
-    }
-    case 'lost':
-      return 125;
+async function leave(child: ProcessHandle): Promise<number> {
+  await child.release();
+  process.stdout.write(`${child.id}\n`);
+  return 0;
+}
+
+function keysOf(flags: ExecFlags): DetachKeys {
+  return new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
+}
+
+async function printKept(ending: Ending, kept: Kept, { json }: ExecFlags): Promise<void> {
+  const streams = new OwnStreams();
+  if (json) return void (await streams.write(process.stdout, Buffer.from(endedJson(ending, kept))));
+  for (const target of ['stdout', 'stderr'] as const) {
+    const { bytes, droppedBytes } = kept[target];
+    await streams.write(process[target], bytes);
+    if (droppedBytes > 0) process.stderr.write(`sluice: ${droppedBytes} bytes of ${target} were dropped; see --max-output\n`);
   }
 }
 
-function failureStatus(failure: SpawnFailure): number {
-  switch (failure) {
-    case 'programNotFound':
-      return 127;
-    case 'notExecutable':
-    case 'permissionDenied':
-      return 126;
-    case 'cwdNotFound':
-    case 'cwdNotDirectory':
-    case 'badArgument':
-    case 'outOfResources':
-      return 125;
-  }
+/** A command that cannot be started has an exit status of its own; everything else is for the caller. */
+function notStarted(error: unknown): ExecError<'spawnFailed'> {
+  if (isExecError(error, 'spawnFailed')) return error;
+  throw error;
+}
+
+function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): number {
+  const status = failureStatus(error.data.failure);
+  if (json) process.stdout.write(notStartedJson(error, status));
+  else process.stderr.write(`sluice: ${error.message}\n`);
+  return status;
 }

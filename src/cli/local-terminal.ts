@@ -1,36 +1,61 @@
 // The terminal the user sits at: raw while a command has it, restored on every way out, its size passed on.
 
+import { spawnSync } from 'node:child_process';
+import { isatty } from 'node:tty';
 import type { ProcessHandle } from '../client/index.js';
-import type { Io } from '../protocol/index.js';
+import type { Size } from '../protocol/index.js';
 
 /** What a terminal has when ours is none, as in a script. */
 const fallbackSize = { rows: 24, cols: 80 };
 
+/**
+ * Undoes what a full-screen program that goes on without us has switched on: other screen, mouse, bracketed paste, hidden cursor,
+ * colours. Each is without effect where it is off already.
+ */
+const plainModes = '\x1b[?47l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m';
+
 export class LocalTerminal {
-  io(): Io {
-    return { kind: 'pty', ...this.#size() };
+  get size(): Size {
+    const { rows, columns } = process.stdout;
+    return rows > 0 && columns > 0 ? { rows, cols: columns } : fallbackSize;
   }
 
-  /** Raw mode and resizes until disposed. */
-  attach(child: ProcessHandle): Disposable {
-    const resize = () => void child.resize(this.#size());
-    const restore = () => {
-      if (process.stdin.isTTY) process.stdin.setRawMode(false);
+  /** Keys go to the command one by one, and its output comes through untouched, until disposed. */
+  raw(): Disposable {
+    if (!isatty(0)) return { [Symbol.dispose]() {} };
+    const restore = () => void process.stdin.setRawMode(false);
+    const enter = () => {
+      restore(); // after a stop in the background the terminal is as the shell left it
+      process.stdin.setRawMode(true);
+      // Node's raw mode goes on turning line feeds into CR LF, which the command's own terminal has done already.
+      spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
     };
-    if (process.stdin.isTTY) process.stdin.setRawMode(true);
-    process.stdout.on('resize', resize);
+    enter();
+    process.on('SIGCONT', enter);
     process.on('exit', restore); // also after an exception nobody caught
     return {
       [Symbol.dispose]() {
-        process.stdout.off('resize', resize);
+        process.off('SIGCONT', enter);
         process.off('exit', restore);
         restore();
       },
     };
   }
 
-  #size(): { rows: number; cols: number } {
-    const { rows, columns } = process.stdout;
-    return rows > 0 && columns > 0 ? { rows, cols: columns } : fallbackSize;
+  /** Gives the command's terminal the size of ours, now and whenever it changes, until disposed. */
+  lendSize(child: ProcessHandle): Disposable {
+    const lend = () => void child.resize(this.size).catch(() => {}); // ended meanwhile, or its server has: told elsewhere
+    if (process.stdout.isTTY) lend();
+    process.stdout.on('resize', lend);
+    return {
+      [Symbol.dispose]() {
+        process.stdout.off('resize', lend);
+      },
+    };
+  }
+
+  /** For when a program goes on without us. */
+  tidy(): void {
+    if (process.stdout.isTTY) process.stdout.write(plainModes);
   }
 }

@@ -1,44 +1,27 @@
 #!/usr/bin/env node
-// Parse, run one command, set its exit code. The only place that reads argv.
+// Find the command, run it, set its exit status. The only place that reads argv.
 
-import { version } from '../server/index.js';
+import { readWords } from './command.js';
+import { commands, findCommand } from './commands.js';
+import { ownFailure } from './exit-status.js';
 
-const usage = `Run a command, on pipes or in a real terminal, and leave nothing behind.
-
-  sluice exec -t -- bash          in a real terminal
-  sluice exec -- make test        on pipes; stdin is forwarded unless it is a terminal
-  sluice serve                    serve other programs; "sluice serve --help" lists its options
-
-Options of exec
-  -t, --tty       give the command a terminal of its own
-
-Exit status: the command's own; 128+N when signal N ended it; 125 when Sluice itself failed;
-126 when the program cannot be executed; 127 when it does not exist.
-`;
-
-/** Sluice itself could not do what was asked. */
-const ownFailure = 125;
-
-async function main(argv: readonly string[]): Promise<number> {
-  const [command, ...rest] = argv;
-  switch (command) {
-    case 'exec':
-      return (await import('./exec.js')).exec(rest);
-    case 'serve':
-      return (await import('./serve.js')).serve(rest);
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  switch (name) {
     case '--version':
     case '-V':
-      process.stdout.write(`${version}\n`);
+      process.stdout.write(`${(await import('../server/index.js')).version}\n`);
       return 0;
     case undefined:
     case '--help':
     case '-h':
-      process.stdout.write(usage);
+      process.stdout.write((await import('./help.js')).overview(commands));
       return 0;
-    default:
-      process.stderr.write(`sluice: unknown command "${command}"; "sluice --help" lists them\n`);
-      return ownFailure;
   }
+  const command = await findCommand(name).load();
+  const words = readWords(command.manual, args);
+  if (!words.some(({ kind }) => kind === 'help')) return command.execute(words);
+  process.stdout.write((await import('./help.js')).commandHelp(command.manual));
+  return 0;
 }
 
 try {

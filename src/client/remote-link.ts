@@ -12,7 +12,6 @@ import {
   type Result,
   type Seq,
   type SessionMethod,
-  asProcessId,
   decodeOutputFrame,
   execError,
   isSessionMethod,
@@ -24,6 +23,7 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, EventSource, ExecLink } from './exec-link.js';
+import { encodedWrite, processIdIn } from './remote-params.js';
 import { RemoteSource } from './remote-source.js';
 import { toExecError } from './remote-error.js';
 
@@ -155,22 +155,20 @@ export class RemoteLink implements ExecLink {
 
   #call<M extends CallMethod>(method: M, params: object | null | undefined): Promise<Result<M>> {
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
-    const call: PendingCall = { method, params: toWire(this.#prepared(method, params)), answer: deferred() };
+    const call: PendingCall = { method, params: this.#encoded(method, params), answer: deferred() };
     this.#calls.add(call);
     if (this.#connection !== undefined) this.#send(call, this.#connection);
     const answered = call.answer.promise.finally(() => this.#calls.delete(call));
     return answered.then((result) => v.parse(requests[method].result, result));
   }
 
-  /** A start's events may come together with its reply, so their queue is there before; a write gets an id, so it may be sent again. */
-  #prepared(method: CallMethod, params: object | null | undefined): object | null | undefined {
-    if (method === 'process/start' && params !== null && params !== undefined && 'processId' in params) {
-      this.follow(asProcessId(String(params.processId)), 0);
-    }
-    if (method !== 'process/write') return params;
+  #encoded(method: CallMethod, params: object | null | undefined): unknown {
+    // A start's events may come together with its reply, so their queue is there before.
+    if (method === 'process/start') this.follow(processIdIn(params), 0);
+    if (method !== 'process/write') return toWire(params);
     this.#writes += 1;
     // Of the session, because another client may drive the same process.
-    return { writeId: `${this.sessionId}-${this.#writes}`, ...params };
+    return encodedWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
   #send(call: PendingCall, connection: Connection): void {
@@ -178,7 +176,7 @@ export class RemoteLink implements ExecLink {
       (result) => call.answer.resolve(result),
       (error: unknown) => {
         if (error instanceof RpcError) {
-          if (call.method === 'process/start') this.#forgetStart(call.params);
+          if (call.method === 'process/start') this.#sources.delete(processIdIn(call.params));
           return call.answer.reject(toExecError(error));
         }
         // Lost on the way: sent again when the connection is back, unless that could do harm.
@@ -186,11 +184,6 @@ export class RemoteLink implements ExecLink {
         if (call.method === 'process/start') call.params = Object.assign({}, call.params, { retry: true });
       },
     );
-  }
-
-  #forgetStart(params: unknown): void {
-    const { processId } = v.parse(v.object({ processId: v.string() }), params);
-    this.#sources.delete(asProcessId(processId));
   }
 
   async #connect(): Promise<void> {

@@ -33,6 +33,9 @@ interface StreamCount {
   retainedBytes: number;
 }
 
+/** In the place of an evicted entry, so that its bytes can go at once. */
+const forgotten: LogEntry = { kind: 'chunk', seq: 0, offset: 0, stream: 'stdout', bytes: new Uint8Array() };
+
 /** Evicted slots at the front of the tail before it is worth moving the rest down. */
 const compactAt = 1024;
 
@@ -204,6 +207,7 @@ export class OutputLog {
       const entries = this.#kept.length + this.#tail.length - this.#tailStart;
       const isFull = this.#retainedBytes > this.#retention.retainedBytes || entries > this.#retention.retainedEntries;
       if (!isFull || oldest?.kind !== 'chunk' || oldest.seq > floor) break;
+      this.#tail[this.#tailStart] = forgotten; // or a thousand dead chunks would wait for the next move
       this.#tailStart += 1;
       this.#retainedBytes -= oldest.bytes.length;
       const count = this.#streams.get(oldest.stream);

@@ -113,7 +113,7 @@ export class StdinWriter {
       return;
     }
     for (let at = 0; at < bytes.length; at += sliceBytes) {
-      const buffer = Uint8Array.from(bytes.subarray(at, at + sliceBytes));
+      const buffer = Uint8Array.prototype.slice.call(bytes, at, at + sliceBytes);
       this.#queue.push({ buffer, length: buffer.length });
     }
   }

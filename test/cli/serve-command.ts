@@ -1,7 +1,9 @@
 // Gives `sluice serve` arguments, variables and a config file, without any of them being real.
 
 import assert from 'node:assert/strict';
-import { type ServeConfig, readServeCommand } from '#src/cli/serve-config.js';
+import { readWords } from '#src/cli/command.js';
+import { type ServeConfig, readServeConfig } from '#src/cli/serve/config.js';
+import { serveManual } from '#src/cli/serve/manual.js';
 
 export interface Given {
   readonly env?: Readonly<Record<string, string>>;
@@ -12,10 +14,10 @@ export interface Given {
 export const configFile = '/etc/sluice/config.json';
 
 /** With the file, when one is given, named by a flag. */
-export function run(args: readonly string[], { env = {}, file }: Given = {}) {
+export function serve(args: readonly string[], { env = {}, file }: Given = {}): ServeConfig {
   const withFile = file === undefined ? args : [...args, '--config', configFile];
-  return readServeCommand({
-    args: withFile,
+  return readServeConfig({
+    words: readWords(serveManual, withFile),
     env,
     readText: (path) => {
       assert.equal(path, configFile);
@@ -24,16 +26,10 @@ export function run(args: readonly string[], { env = {}, file }: Given = {}) {
   });
 }
 
-export function serve(args: readonly string[], given?: Given): ServeConfig {
-  const command = run(args, given);
-  assert.ok(command.kind === 'serve');
-  return command.config;
-}
-
 /** The error is one line that matches. */
 export function refuses(problem: RegExp, args: readonly string[], given?: Given): void {
   assert.throws(
-    () => run(args, given),
+    () => serve(args, given),
     (error: Error) => {
       assert.match(error.message, problem);
       assert.ok(!error.message.includes('\n'), error.message);

@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readServeCommand } from '#src/cli/serve-config.js';
-import { envNameOf, limitFlag, limitNames, serveOptions } from '#src/cli/serve-options.js';
+import { readWords } from '#src/cli/command.js';
+import { commandHelp } from '#src/cli/help.js';
+import { readServeConfig } from '#src/cli/serve/config.js';
+import { serveManual } from '#src/cli/serve/manual.js';
+import { envNameOf, limitFlag, limitNames, serveOptions } from '#src/cli/serve/options.js';
 import { defaultLimits } from '#src/server/index.js';
-import { type Given, refuses, run, serve } from './serve-command.js';
+import { type Given, refuses, serve } from './serve-command.js';
 
 describe('what is wrong', () => {
   test('is named together with what would be right', () => {
@@ -57,38 +60,38 @@ describe('what is wrong', () => {
       throw new Error('ENOENT: no such file');
     };
     assert.throws(
-      () => readServeCommand({ args: ['--config', 'x.json'], env: {}, readText }),
+      () => readServeConfig({ words: readWords(serveManual, ['--config', 'x.json']), env: {}, readText }),
       /^Error: config file "x\.json" cannot be read: ENOENT/,
     );
   });
 
   test('in the environment of others is only worth a warning', () => {
-    const { warnings } = serve([], { env: { SLUICE_MAX_CONECTIONS: '5', SLUICE_URL: 'ws://x', HOME: '/root' } });
+    const { warnings } = serve([], {
+      env: { SLUICE_MAX_CONECTIONS: '5', SLUICE_OTHER: 'x', SLUICE_URL: 'ws://x', HOME: '/root' },
+    });
     assert.deepEqual(warnings, [
       'environment variable SLUICE_MAX_CONECTIONS is no setting of serve; did you mean SLUICE_MAX_CONNECTIONS?',
-      'environment variable SLUICE_URL is no setting of serve',
+      'environment variable SLUICE_OTHER is no setting of serve',
     ]);
   });
 });
 
 describe('the help', () => {
-  const help = run(['--help']);
-  const text = help.kind === 'help' ? help.text : '';
+  const text = commandHelp(serveManual);
 
   test('is given whatever else was said', () => {
-    assert.equal(run(['-h', '--nonsense']).kind, 'help');
-    assert.equal(run(['--max-connections', 'x', '--help']).kind, 'help');
+    assert.deepEqual(readWords(serveManual, ['-h', '--nonsense']), [{ kind: 'help' }]);
+    assert.deepEqual(readWords(serveManual, ['--max-connections', 'x', '--help']), [{ kind: 'help' }]);
   });
 
   test('shows every option with its variable and every limit with its default', () => {
     for (const [flag, option] of serveOptions) {
-      assert.match(text, new RegExp(`^  .*--${flag}\\b`, 'm'));
+      assert.match(text, new RegExp(`^  .*--(?:\\[no-\\])?${flag}\\b`, 'm'));
       assert.ok(text.includes(`[${envNameOf(flag)}]`), flag);
-      if (option.default !== undefined) assert.ok(text.includes(`Default: ${option.default}.`), flag);
+      if (option.default !== undefined) assert.match(text, new RegExp(`Default:\\s+${option.default}\\.`), flag);
     }
-    assert.match(text, /--retained-bytes BYTES\n.*Default: 1MiB\. \[SLUICE_RETAINED_BYTES\]/);
-    assert.match(text, /--detach-grace-ms MS\n.*Default: 30000\./);
-    assert.match(text, /--no-direct-exec, --direct-exec\n/);
+    assert.match(text, /--retained-bytes BYTES .*Default: 1MiB\.\s+\[SLUICE_RETAINED_BYTES\]/);
+    assert.match(text, /--\[no-\]direct-exec\s/);
   });
 
   test('knows every limit of the server', () => {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { ServeConfig } from '#src/cli/serve-config.js';
-import { envNameOf, fileNameOf, limitFlag, limitNames } from '#src/cli/serve-options.js';
+import type { ServeConfig } from '#src/cli/serve/config.js';
+import { envNameOf, fileNameOf, limitFlag, limitNames } from '#src/cli/serve/options.js';
 import { defaultLimits } from '#src/server/index.js';
-import { configFile, refuses, run, serve } from './serve-command.js';
+import { configFile, refuses, serve } from './serve-command.js';
 
 const digest = 'ab'.repeat(32);
 
@@ -21,6 +21,7 @@ describe('without being told anything', () => {
       policy: { allowDirectExec: true, allowPreparedExec: true },
       metricsAccess: 'guarded',
       logLevel: 'info',
+      idleExitMs: 0,
       limits: defaultLimits,
       warnings: [],
     });
@@ -183,12 +184,12 @@ describe('credentials', () => {
   test('are not repeated when they were put in the wrong place', () => {
     for (const args of [['--token-sha256', 'hunter2'], ['--token', 'hunter2'], ['--token=hunter2']]) {
       assert.throws(
-        () => run(args),
+        () => serve(args),
         (error: Error) => !error.message.includes('hunter2'),
       );
     }
     assert.throws(
-      () => run([], { file: 'hunter2' }),
+      () => serve([], { file: 'hunter2' }),
       (error: Error) => error.message.includes('is not valid JSON') && !error.message.includes('hunter2'),
     );
   });

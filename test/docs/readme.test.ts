@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { connectInProcess } from '#src/index.js';
+import { Background } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -66,6 +67,18 @@ describe('the README', () => {
       assert.deepEqual({ stdout: ran.stdout, stderr }, { stdout: expected, stderr: '' });
     });
   }
+
+  test('shows in its console what its command lines print', async () => {
+    await using background = new Background();
+    const sessions = blocks('console').flatMap((block) => block.split(/^\$ /m).slice(1));
+    assert.ok(sessions.length >= 5);
+    for (const session of sessions) {
+      const [command = '', ...expected] = session.split('\n');
+      const env = { ...process.env, ...background.env };
+      const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8', cwd: root, env });
+      assert.equal(stdout.replaceAll(/ +$/gm, ''), expected.join('\n').trimStart(), command);
+    }
+  });
 
   test('runs a command in a real terminal with its first command line', async () => {
     const [install, command = ''] = runCommand.split(' && ');

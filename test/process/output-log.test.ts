@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type LogPage, OutputLog, type Retention } from '#src/process/output-log.js';
 import type { Ending, Stream } from '#src/protocol/index.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -221,6 +223,21 @@ describe('a snapshot', () => {
   test('has nothing of a stream that never had a byte', () => {
     assert.equal(snapshot(logWith(roomy, 'out'), 'stderr'), undefined);
   });
+});
+
+test('what is forgotten is let go of at once', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const log = new OutputLog(roomy);
+  const chunks: WeakRef<Uint8Array>[] = [];
+  for (let count = 0; count < 500; count += 1) {
+    const bytes = new Uint8Array(100);
+    chunks.push(new WeakRef(bytes));
+    log.append('stdout', bytes);
+  }
+  await new Promise(setImmediate); // a WeakRef keeps its target for the rest of the turn
+  collectGarbage();
+  assert.equal(chunks.filter((chunk) => chunk.deref() !== undefined).length, log.retainedBytes / 100);
 });
 
 describe('waiting for a change', () => {

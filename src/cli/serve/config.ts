@@ -7,12 +7,11 @@ import {
   parseAllowedOrigin,
   parseSha256,
   requireSafeBind,
-} from '../server/auth/index.js';
-import { type ExecPolicy, type ServerLimits, defaultLimits } from '../server/index.js';
-import { type ListenEndpoint, parseListenUrl } from '../transport/index.js';
-import { serveHelp } from './serve-help.js';
-import { type LimitOption, type PlainOption, limitFlag, limitNames, limitOptions, plainOptions } from './serve-options.js';
-import { type Setting, type Settings, type Sources, gatherSettings } from './serve-settings.js';
+} from '../../server/auth/index.js';
+import { type ExecPolicy, type ServerLimits, defaultLimits } from '../../server/index.js';
+import { type ListenEndpoint, parseListenUrl } from '../../transport/index.js';
+import { type LimitOption, type PlainOption, limitFlag, limitNames, limitOptions, plainOptions } from './options.js';
+import { type Setting, type Settings, type Sources, gatherSettings } from './settings.js';
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
@@ -28,21 +27,17 @@ export interface ServeConfig {
   readonly metricsAccess: 'guarded' | 'open';
   readonly logLevel: (typeof logLevels)[number];
   readonly limits: ServerLimits;
+  /** The server ends after this long without a connection or a process; 0 for never. */
+  readonly idleExitMs: number;
   /** For the log: what was said and does nothing. */
   readonly warnings: readonly string[];
 }
 
-export type ServeCommand =
-  | { readonly kind: 'help'; readonly text: string }
-  | { readonly kind: 'serve'; readonly config: ServeConfig };
-
-export function readServeCommand(sources: Sources): ServeCommand {
-  const gathered = gatherSettings(sources);
-  if (gathered.kind === 'help') return { kind: 'help', text: serveHelp() };
-  const { settings, warnings } = gathered;
+export function readServeConfig(sources: Sources): ServeConfig {
+  const { settings, warnings } = gatherSettings(sources);
   const credentials = readCredentials(settings);
   const listen = readListen(settings, credentials);
-  const config = {
+  return {
     listen,
     tls: readTls(settings, listen),
     credentials,
@@ -52,9 +47,9 @@ export function readServeCommand(sources: Sources): ServeCommand {
     metricsAccess: isOn(settings, 'metrics-open') ? 'open' : 'guarded',
     logLevel: readLogLevel(settings),
     limits: readLimits(settings),
+    idleExitMs: readIdleExitMs(settings),
     warnings,
-  } as const;
-  return { kind: 'serve', config };
+  };
 }
 
 function readListen(settings: Settings, credentials: CredentialSource): ListenEndpoint[] {
@@ -112,6 +107,12 @@ function readSkewSeconds(settings: Settings): number {
   const setting = settings.get('jwt-skew-seconds');
   const text = setting === undefined ? plainOptions['jwt-skew-seconds'].default : only(setting);
   return wholeNumber({ label: '--jwt-skew-seconds', ...setting, texts: [text] }, { unit: 'count', min: 0, max: mostSkewSeconds });
+}
+
+function readIdleExitMs(settings: Settings): number {
+  const setting = settings.get('idle-exit-ms');
+  const text = setting === undefined ? plainOptions['idle-exit-ms'].default : only(setting);
+  return wholeNumber({ label: '--idle-exit-ms', ...setting, texts: [text] }, { unit: 'ms' });
 }
 
 function readLogLevel(settings: Settings): ServeConfig['logLevel'] {

@@ -2,13 +2,14 @@
 // over the file. Knows which options there are, not what their values mean.
 
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import * as v from 'valibot';
-import { closestName } from './closest-name.js';
-import { envNameOf, fileNameOf, serveOptions } from './serve-options.js';
+import { closestName } from '../closest-name.js';
+import { UsageError, type Word } from '../command.js';
+import { envNameOf, fileNameOf, serveOptions } from './options.js';
 
 export interface Sources {
-  readonly args: readonly string[];
+  /** The command line. */
+  readonly words: readonly Word[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a config file; throws when it cannot. */
   readonly readText: (file: string) => string;
@@ -24,68 +25,37 @@ export interface Setting {
 /** By flag, without the dashes. */
 export type Settings = ReadonlyMap<string, Setting>;
 
-export type Gathered =
-  | { readonly kind: 'help' }
-  | {
-      readonly kind: 'settings';
-      readonly settings: Settings;
-      /** Worth a line in the log: variables that look like settings and are none. */
-      readonly warnings: readonly string[];
-    };
+export interface Gathered {
+  readonly settings: Settings;
+  /** Worth a line in the log: variables that look like settings and are none. */
+  readonly warnings: readonly string[];
+}
 
-export function gatherSettings({ args, env, readText }: Sources): Gathered {
-  const flags = fromFlags(args);
-  if (flags === 'help') return { kind: 'help' };
+export function gatherSettings({ words, env, readText }: Sources): Gathered {
+  const flags = fromFlags(words);
   const variables = fromEnvironment(env);
   const config = flags.get('config') ?? variables.get('config');
   const file = config?.texts[0] === undefined ? [] : fromFile(config.texts[0], readText);
   const settings = new Map([...file, ...variables, ...flags]);
-  return { kind: 'settings', settings, warnings: unknownVariables(env) };
+  return { settings, warnings: unknownVariables(env) };
 }
 
-function fromFlags(args: readonly string[]): Map<string, Setting> | 'help' {
+function fromFlags(words: readonly Word[]): Map<string, Setting> {
   const settings = new Map<string, Setting>();
-  const options = Object.fromEntries(
-    [...serveOptions].map(([flag, { kind }]) => [flag, { type: kind === 'switch' ? ('boolean' as const) : ('string' as const) }]),
-  );
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
-  if (tokens.some((token) => token.kind === 'option' && ['help', 'h'].includes(token.name))) return 'help';
-  for (const token of tokens) {
-    if (token.kind === 'positional') {
-      throw new Error(`serve takes no argument "${token.value}"; an address is given with --listen`);
+  for (const word of words) {
+    if (word.kind === 'operand') {
+      throw new UsageError(`serve takes no argument "${word.text}"; an address is given with --listen`);
     }
-    if (token.kind === 'option') {
-      const { flag, text } = readFlag(token);
-      const earlier = isRepeatable(flag) ? (settings.get(flag)?.texts ?? []) : [];
-      settings.set(flag, { label: `--${flag}`, texts: [...earlier, text] });
-    }
+    if (word.kind !== 'option') continue;
+    const { name, text } = word;
+    const option = serveOptions.get(name);
+    if (option === undefined) continue; // about the server itself, not about what it does
+    // Mostly a variable of the shell that was never filled.
+    if (text === '') throw new UsageError(`--${name} needs a value, as in --${name} ${option.placeholder ?? 'VALUE'}`);
+    const earlier = isRepeatable(name) ? (settings.get(name)?.texts ?? []) : [];
+    settings.set(name, { label: `--${name}`, texts: [...earlier, text] });
   }
   return settings;
-}
-
-interface FlagToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value: string | undefined;
-  readonly inlineValue: boolean | undefined;
-}
-
-function readFlag({ name, rawName, value, inlineValue }: FlagToken): { flag: string; text: string } {
-  const isNegated = serveOptions.get(name.replace(/^no-/, ''))?.kind === 'switch' && name.startsWith('no-');
-  const flag = isNegated ? name.slice(3) : name;
-  const option = rawName.startsWith('--') ? serveOptions.get(flag) : undefined;
-  if (option === undefined) {
-    throw new Error(`unknown option "${rawName}"${suggestion(rawName, flagNames())}; "sluice serve --help" lists all`);
-  }
-  if (option.kind === 'switch') {
-    if (value !== undefined) throw new Error(`${rawName} takes no value, got "${value}"; use --${flag} or --no-${flag}`);
-    return { flag, text: String(!isNegated) };
-  }
-  // "--token-file --log-level" is a forgotten value, not a file of that name.
-  if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('-'))) {
-    throw new Error(`${rawName} needs a value, as in ${rawName} ${option.placeholder ?? 'VALUE'}`);
-  }
-  return { flag, text: value };
 }
 
 function fromEnvironment(env: Sources['env']): Map<string, Setting> {
@@ -101,8 +71,9 @@ function fromEnvironment(env: Sources['env']): Map<string, Setting> {
 
 function unknownVariables(env: Sources['env']): string[] {
   const known = [...serveOptions.keys()].map(envNameOf);
+  const others = ['SLUICE_URL', 'SLUICE_TOKEN']; // for clients
   return Object.keys(env)
-    .filter((name) => name.startsWith('SLUICE_') && env[name] !== undefined && !known.includes(name))
+    .filter((name) => name.startsWith('SLUICE_') && env[name] !== undefined && ![...known, ...others].includes(name))
     .map((name) => `environment variable ${name} is no setting of serve${suggestion(name, known)}`);
 }
 
@@ -162,10 +133,6 @@ function isRepeatable(flag: string): boolean {
 
 function isPath(flag: string): boolean {
   return ['file', 'files'].includes(serveOptions.get(flag)?.kind ?? '');
-}
-
-function flagNames(): string[] {
-  return [...serveOptions].flatMap(([flag, { kind }]) => (kind === 'switch' ? [`--${flag}`, `--no-${flag}`] : [`--${flag}`]));
 }
 
 function suggestion(mistyped: string, names: readonly string[]): string {

@@ -1,7 +1,7 @@
 // THE table of what `sluice serve` can be told. Flags, environment, config file and help are derived from it.
 // One name everywhere: --max-connections, SLUICE_MAX_CONNECTIONS, "maxConnections".
 
-import { type ServerLimits, defaultLimits } from '../server/index.js';
+import { type ServerLimits, defaultLimits } from '../../server/index.js';
 
 /**
  * `list` may be given several times; `file` is a path, in a config file relative to that file; `switch` is on or off, as in
@@ -74,6 +74,12 @@ export const plainOptions = {
   'prepared-exec': { kind: 'switch', default: 'on', meaning: 'Run commands that callers have prepared.' },
   'metrics-open': { kind: 'switch', default: 'off', meaning: 'Show /metrics to callers without a token.' },
   'log-level': { kind: 'text', placeholder: 'LEVEL', default: 'info', meaning: 'debug, info, warn, error or silent; on stderr.' },
+  'idle-exit-ms': {
+    kind: 'number',
+    placeholder: 'MS',
+    default: '0',
+    meaning: 'End after this long without a connection and without a process, running or readable; 0: never.',
+  },
   config: { kind: 'text', placeholder: 'FILE', meaning: 'JSON file with any of these settings, as in {"maxConnections": 10}.' },
 } as const satisfies Record<string, Option>;
 
@@ -122,6 +128,7 @@ export const limitOptions = {
   drainLimitMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to no longer than this.' },
   maxClosed: { unit: 'count', min: 0, meaning: 'Ended processes of one session kept readable.' },
   maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'Output of all ended processes of one session together.' },
+  keepReleasedMs: { unit: 'ms', meaning: 'How long an ended process that was started with "sluice exec -d" stays readable.' },
   keepClosedMs: { unit: 'ms', meaning: 'How long an ended process stays readable.' },
 } as const satisfies Record<keyof ServerLimits, LimitOption>;
 

@@ -1,0 +1,105 @@
+// Which commands there are. Light: each command's own file is loaded when it is used.
+
+import { closestName } from './closest-name.js';
+import { type Command, UsageError } from './command.js';
+
+export const commandGroups = ['Run', 'Look', 'Steer', 'Set up'] as const;
+
+export interface CommandEntry {
+  readonly name: string;
+  readonly group: (typeof commandGroups)[number];
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'exec',
+    group: 'Run',
+    summary: 'Run a command: here, on a server, or detached with -d',
+    load: async () => (await import('./exec.js')).exec,
+  },
+  {
+    name: 'serve',
+    group: 'Run',
+    summary: 'Serve processes to other programs; --daemon in the background',
+    load: async () => (await import('./serve/serve.js')).serve,
+  },
+  {
+    name: 'ps',
+    group: 'Look',
+    summary: 'List processes',
+    load: async () => (await import('./ps.js')).ps,
+  },
+  {
+    name: 'logs',
+    group: 'Look',
+    summary: 'Print what a process wrote; --follow for what it writes',
+    load: async () => (await import('./logs.js')).logs,
+  },
+  {
+    name: 'snapshot',
+    group: 'Look',
+    summary: 'Print the retained beginning and end of the output',
+    load: async () => (await import('./snapshot.js')).snapshot,
+  },
+  {
+    name: 'wait',
+    group: 'Look',
+    summary: 'Wait for processes to end; exits as they did',
+    load: async () => (await import('./wait.js')).wait,
+  },
+  {
+    name: 'attach',
+    group: 'Steer',
+    summary: 'Join a process: its output here, your keys there',
+    load: async () => (await import('./attach.js')).attach,
+  },
+  {
+    name: 'send',
+    group: 'Steer',
+    summary: 'Type text and keys into a process',
+    load: async () => (await import('./send.js')).send,
+  },
+  {
+    name: 'resize',
+    group: 'Steer',
+    summary: 'Set the size of a process’s terminal',
+    load: async () => (await import('./resize.js')).resize,
+  },
+  {
+    name: 'kill',
+    group: 'Steer',
+    summary: 'End processes and everything they started, or send a signal',
+    load: async () => (await import('./kill.js')).kill,
+  },
+  {
+    name: 'doctor',
+    group: 'Set up',
+    summary: 'Check what this machine offers, and say what to do',
+    load: async () => (await import('./doctor/doctor.js')).doctor,
+  },
+  {
+    name: 'completion',
+    group: 'Set up',
+    summary: 'Print the completion script for bash, zsh or fish',
+    load: async () => (await import('./completion.js')).completion,
+  },
+  {
+    name: 'help',
+    group: 'Set up',
+    summary: 'Explain a command',
+    load: async () => (await import('./help-command.js')).help,
+  },
+];
+
+export function findCommand(name: string): CommandEntry {
+  const found = commands.find((entry) => entry.name === name);
+  if (found !== undefined) return found;
+  const nearest = closestName(
+    name,
+    commands.map((entry) => entry.name),
+  );
+  const hint = nearest === undefined ? '' : `; did you mean "sluice ${nearest}"?`;
+  throw new UsageError(`unknown command "${name}"${hint}; "sluice --help" lists them`);
+}

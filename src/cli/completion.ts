@@ -1,0 +1,44 @@
+// `sluice completion`: makes a shell complete commands, options and names of processes.
+
+import { UsageError, defineCommand } from './command.js';
+import { commands } from './commands.js';
+import { bashScript } from './completion-bash.js';
+import { fishScript } from './completion-fish.js';
+import { completedCommands, shells } from './completion-table.js';
+import { zshScript } from './completion-zsh.js';
+
+const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
+
+export const completion = defineCommand(
+  {
+    name: 'completion',
+    usage: shells.join('|'),
+    about:
+      'Prints a script that makes the shell complete commands, options and their values, names of processes, and the command after ' +
+      '"sluice exec".',
+    examples: [
+      { line: 'source <(sluice completion bash)', meaning: 'in ~/.bashrc' },
+      {
+        line: 'sluice completion bash > ~/.local/share/bash-completion/completions/sluice',
+        meaning: 'or once, with bash-completion',
+      },
+      { line: 'source <(sluice completion zsh)', meaning: 'in ~/.zshrc, after compinit' },
+      { line: 'sluice completion zsh > "${fpath[1]}/_sluice"', meaning: 'or once, into a folder of fpath' },
+      { line: 'sluice completion fish > ~/.config/fish/completions/sluice.fish', meaning: 'once' },
+    ],
+    options: {},
+    operands: 'shells',
+    notes: [
+      'A script written to a file must be written again when Sluice has been updated. New shells use it, those that run do not.',
+    ],
+  },
+  async ({ operands }) => {
+    const shell = shells.find((each) => each === operands[0]);
+    if (shell === undefined || operands.length > 1) {
+      const got = operands.length === 0 ? '' : `, got "${operands.join(' ')}"`;
+      throw new UsageError(`completion needs one of ${shells.join(', ')}${got}; as in: sluice completion bash`);
+    }
+    process.stdout.write(scripts[shell](await completedCommands(commands)));
+    return 0;
+  },
+);

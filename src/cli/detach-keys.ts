@@ -1,0 +1,52 @@
+// Finds the detach keys in what is typed. Keys that only begin like them are passed on once that is clear.
+
+import { UsageError } from './command.js';
+import { parseKey } from './keys.js';
+
+export const defaultDetachKeys = 'ctrl-p,ctrl-q';
+
+export interface Typed {
+  /** For the process. */
+  readonly bytes: Uint8Array;
+  /** The keys were there; what was typed after them is for nobody. */
+  readonly isDetached: boolean;
+}
+
+export class DetachKeys {
+  readonly #keys: Uint8Array;
+  /** How many bytes of the keys the input so far ends with. */
+  #matched = 0;
+
+  /** Names separated by commas; the empty text stands for none. */
+  constructor(names: string) {
+    const keys = names === '' ? [] : names.split(',').map((name) => parseKey(name.trim()));
+    this.#keys = Buffer.from(keys.join(''));
+    if (names !== '' && this.#keys.length === 0) throw new UsageError(`--detach-keys has no keys in "${names}"`);
+  }
+
+  push(input: Uint8Array): Typed {
+    if (this.#keys.length === 0) return { bytes: input, isDetached: false };
+    const bytes: number[] = [];
+    for (const byte of input) {
+      while (this.#matched > 0 && byte !== this.#keys[this.#matched]) bytes.push(...this.#giveBack());
+      if (byte === this.#keys[this.#matched]) this.#matched += 1;
+      else bytes.push(byte);
+      if (this.#matched === this.#keys.length) return { bytes: Uint8Array.from(bytes), isDetached: true };
+    }
+    return { bytes: Uint8Array.from(bytes), isDetached: false };
+  }
+
+  /** Shortens the match to the longest one that the same input also ends with, and gives what was in front of it. */
+  #giveBack(): Uint8Array {
+    const seen = this.#keys.subarray(0, this.#matched);
+    let shorter = this.#matched - 1;
+    while (shorter > 0 && !startsWith(seen.subarray(this.#matched - shorter), this.#keys.subarray(0, shorter))) shorter -= 1;
+    const given = seen.subarray(0, this.#matched - shorter);
+    this.#matched = shorter;
+    return given;
+  }
+}
+
+function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
+  return start.every((byte, index) => bytes[index] === byte);
+}

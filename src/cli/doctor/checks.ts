@@ -1,0 +1,42 @@
+// Which checks there are, in the order a reader needs them, and how one is carried out without ending the doctor.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backgroundServer } from './background.js';
+import { type Check, type Finding, messageOf, readText } from './finding.js';
+import { cgroup, openFiles, ownLimits, processes } from './limits.js';
+import { backend, nodeVersion, platform, temporaryFolder } from './machine.js';
+import { sandbox } from './sandbox.js';
+import { terminal } from './terminal.js';
+import { nothingLeftBehind, pipes } from './trials.js';
+
+export const checks: readonly Check[] = [
+  { name: 'Node.js', look: () => nodeVersion(process.versions.node) },
+  { name: 'platform', look: () => platform(process.platform) },
+  { name: 'backend', look: backend },
+  { name: 'pipes', look: pipes },
+  { name: 'terminal', look: terminal },
+  { name: 'nothing left behind', look: nothingLeftBehind },
+  { name: 'cgroup', look: () => cgroup(readText) },
+  { name: 'open files', look: async () => openFiles(await ownLimits(readText)) },
+  { name: 'processes', look: async () => processes(await ownLimits(readText)) },
+  { name: 'temporary folder', look: temporaryFolder },
+  { name: 'background server', look: backgroundServer },
+  { name: 'sandbox', look: sandbox },
+];
+
+/** Longer than what a check itself waits for, so that it can say what it waited for in vain. */
+const defaultPatienceMs = 30_000;
+
+/** Never rejects. */
+export async function examine({ look }: Check, patienceMs = defaultPatienceMs): Promise<Finding> {
+  const over = new AbortController();
+  const late = sleep(patienceMs, 'late' as const, { signal: over.signal });
+  try {
+    const finding = await Promise.race([Promise.resolve().then(look), late]);
+    return finding === 'late' ? { state: 'broken', found: `no answer within ${patienceMs / 1_000} s` } : finding;
+  } catch (error) {
+    return { state: 'broken', found: messageOf(error) };
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,78 @@
+// `sluice doctor`: what this machine offers to Sluice, and what to do where that is not enough.
+
+import { styleText } from 'node:util';
+import { isColoured } from '../colour.js';
+import { type Command, defineCommand } from '../command.js';
+import { checks, examine } from './checks.js';
+import type { Finding } from './finding.js';
+import { stdoutGone } from '../exit-status.js';
+import { OwnStreams } from '../own-output.js';
+
+export const doctor: Command = defineCommand(
+  {
+    name: 'doctor',
+    usage: '[OPTIONS]',
+    about:
+      'Checks whether Sluice can work on this machine, by trying: it runs commands on pipes and in a terminal, kills a server and sees ' +
+      'that nothing of it is left, and reads the limits that will be met. Says what to do where something is in the way.',
+    examples: [
+      { line: 'sluice doctor', meaning: 'a line for each check' },
+      { line: 'sluice doctor --json', meaning: 'for programs' },
+    ],
+    options: {
+      json: {
+        kind: 'switch',
+        meaning: 'Print one JSON object when all is done: ok, and checks with name, state, found and remedy.',
+      },
+    },
+    operands: 'none',
+    notes: [
+      '✓ is fine; ! is a warning: Sluice works, with less than it could have; ✗ is broken.',
+      'Exit status: 0 when Sluice can work here, also with warnings; 1 when something is broken; 125 when Sluice itself failed.',
+    ],
+  },
+  async ({ flags }) => (flags.json ? tellPrograms() : tellPeople()),
+);
+
+async function tellPrograms(): Promise<number> {
+  const results: ({ readonly name: string } & Finding)[] = [];
+  for (const check of checks) results.push({ name: check.name, ...(await examine(check)) });
+  const ok = results.every(({ state }) => state !== 'broken');
+  const written = await new OwnStreams().write(process.stdout, Buffer.from(`${JSON.stringify({ ok, checks: results })}\n`));
+  return written === 'gone' ? stdoutGone : statusOf(results);
+}
+
+/** Each line as soon as it is known; the checks take a second or two together. */
+async function tellPeople(): Promise<number> {
+  const streams = new OwnStreams();
+  const print = async (text: string) => streams.write(process.stdout, Buffer.from(text));
+  const findings: Finding[] = [];
+  for (const check of checks) {
+    const finding = await examine(check);
+    findings.push(finding);
+    if ((await print(linesOf(check.name, finding))) === 'gone') return stdoutGone;
+  }
+  await print(`\n${summary(findings)}\n`);
+  return statusOf(findings);
+}
+
+function statusOf(findings: readonly Finding[]): number {
+  return findings.some(({ state }) => state === 'broken') ? 1 : 0;
+}
+
+const marks = { ok: ['✓', 'green'], warning: ['!', 'yellow'], broken: ['✗', 'red'] } as const;
+const nameWidth = Math.max(...checks.map(({ name }) => name.length));
+
+function linesOf(name: string, finding: Finding): string {
+  const [mark, colour] = marks[finding.state];
+  const first = `${isColoured(process.stdout) ? styleText(colour, mark) : mark} ${name.padEnd(nameWidth)}  ${finding.found}\n`;
+  if (finding.state === 'ok' || finding.remedy === undefined) return first;
+  return `${first}${' '.repeat(nameWidth + 4)}→ ${finding.remedy}\n`;
+}
+
+function summary(findings: readonly Finding[]): string {
+  const count = (state: Finding['state']) => findings.filter((finding) => finding.state === state).length;
+  if (count('broken') > 0)
+    return `Sluice does not work here as it should; broken: ${count('broken')}, warnings: ${count('warning')}.`;
+  return count('warning') > 0 ? `Sluice works here; warnings: ${count('warning')}.` : 'Sluice works here.';
+}

@@ -1,0 +1,107 @@
+// What Sluice stands on: Node, the system, the native module, a folder for temporary files.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { release, tmpdir } from 'node:os';
+import path from 'node:path';
+import { Server } from '../../server/index.js';
+import { type Finding, messageOf } from './finding.js';
+
+/** Major and minor, as package.json has it under "engines". */
+const oldestNode = [20, 19] as const;
+
+export function nodeVersion(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isEnough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
+  if (isEnough) return { state: 'ok', found: version };
+  return { state: 'broken', found: `${version} is too old`, remedy: `install Node.js ${oldestNode.join('.')} or newer` };
+}
+
+export function platform(name: NodeJS.Platform): Finding {
+  if (name === 'linux') return { state: 'ok', found: `Linux ${release()} on ${process.arch}` };
+  if (name === 'darwin') return { state: 'ok', found: `macOS, Darwin ${release()} on ${process.arch}` };
+  const found = `Sluice runs processes on Linux and macOS, and this is ${name}`;
+  return { state: 'broken', found, remedy: 'on Windows, run it inside WSL' };
+}
+
+/** Which of the two is used, which needs no process yet. */
+export async function backendName(): Promise<Server['backend']> {
+  await using server = new Server();
+  return server.backend;
+}
+
+/** What the portable backend cannot do; docs/architecture.md has the whole table. */
+const portableLacks = 'daemons that left their session and their parents are not found, and endings tell no resource use';
+
+export async function backend(): Promise<Finding> {
+  const name = await backendName();
+  if (name === 'linux') return { state: 'ok', found: 'linux, through koffi' };
+  if (process.platform !== 'linux') return { state: 'ok', found: `portable, the one for this system: ${portableLacks}` };
+  const { reason, remedy } = await whyPortable();
+  return { state: 'warning', found: `portable, since ${reason}: ${portableLacks}`, remedy };
+}
+
+interface Cause {
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+async function whyPortable(): Promise<Cause> {
+  let file: string;
+  try {
+    file = createRequire(import.meta.url).resolve('koffi');
+  } catch {
+    // Whatever is wrong with the package, installing it anew is what helps.
+    return {
+      reason: 'koffi is not installed',
+      remedy: 'npm install koffi, where Sluice is installed; --omit=optional leaves it out',
+    };
+  }
+  const problem = await loadProblem(file);
+  if (problem !== undefined) {
+    return {
+      reason: `koffi cannot be loaded (${problem})`,
+      remedy: 'npm install koffi on this very machine: its native part is made for one system and processor',
+    };
+  }
+  return {
+    reason: `a function is missing from the C library, or nobody has tried it on ${process.arch}`,
+    remedy: 'use a system with glibc 2.29 or musl 1.1.24, or newer',
+  };
+}
+
+/** Longest a module may take to load. */
+const loadMs = 10_000;
+
+/** Loads it in a program of its own, which may crash. */
+async function loadProblem(file: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ['-e', 'require(process.argv[1])', file],
+      { timeout: loadMs, killSignal: 'SIGKILL' },
+      (error, _stdout, stderr) => {
+        if (error === null) return resolve(undefined);
+        resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? `Node.js ended with ${error.signal ?? `code ${error.code}`}`);
+      },
+    );
+  });
+}
+
+export function temporaryFolder(): Finding {
+  const written = 'written by sluice doctor';
+  try {
+    const folder = mkdtempSync(path.join(tmpdir(), 'sluice-doctor-'));
+    try {
+      const file = path.join(folder, 'file');
+      writeFileSync(file, written);
+      if (readFileSync(file, 'utf8') !== written) throw new Error(`${file} does not hold what was written into it`);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  } catch (error) {
+    return { state: 'broken', found: messageOf(error), remedy: 'make the folder writable, or set TMPDIR to one that is' };
+  }
+  return { state: 'ok', found: `${tmpdir()} is writable` };
+}

@@ -1,0 +1,95 @@
+// Sluice tried out for real on this machine: bytes through pipes, and a server that is killed.
+
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '../../client/index.js';
+import { connectInProcess, launchServer } from '../../local/index.js';
+import { type Finding, readText } from './finding.js';
+import { backendName } from './machine.js';
+import { endingText } from '../print-table.js';
+
+/** More than any pipe holds, so that it goes in several turns. */
+const sampleBytes = 256 * 1024;
+
+/** For commands that take a healthy machine no longer than a moment. */
+export const trial = { timeoutMs: 10_000, forceAfterMs: 0, envPolicy: { inherit: 'core' } } as const;
+
+export async function pipes(): Promise<Finding> {
+  await using client = connectInProcess();
+  const sample = randomBytes(sampleBytes);
+  for (const [descriptor, stream] of [['1', 'stdout'] as const, ['2', 'stderr'] as const]) {
+    const result = await client.run(['sh', '-c', `cat >&${descriptor}; exit 7`], { ...trial, input: sample });
+    const { bytes } = result[stream];
+    const ending = endingText(result.ending);
+    if (ending !== 'exited 7') return { state: 'broken', found: `a command that exits with 7 ended differently: ${ending}` };
+    if (!sample.equals(bytes))
+      return { state: 'broken', found: `${stream} gave ${bytes.length} bytes, other than the ${sampleBytes} sent` };
+  }
+  return { state: 'ok', found: `${sampleBytes / 1024} KiB through stdin, stdout and stderr, every byte as sent` };
+}
+
+/** As long as the watchdog itself goes on trying. */
+const survivalMs = 5_000;
+
+/**
+ * Kills a server that has a process outside its session and group. On the Linux backend its parents are gone too: only the
+ * inherited mark leads to it.
+ */
+export async function nothingLeftBehind(): Promise<Finding> {
+  await using server = await launchServer({
+    command: process.execPath,
+    args: [...process.execArgv, process.argv[1] ?? '', 'serve', '--listen', 'stdio', '--log-level', 'silent'],
+    env: environmentWithoutSettings(),
+    stderr: 'ignore',
+  });
+  const { serverPid } = await server.environment();
+  if (serverPid === undefined) throw new Error('a server of another version answers, which does not tell its pid');
+  const stray = await startStray(server, await backendName());
+  try {
+    process.kill(serverPid, 'SIGKILL');
+    const killedAt = Date.now();
+    while (isLiving(stray) && Date.now() - killedAt < survivalMs) await sleep(10);
+    const tookMs = Date.now() - killedAt;
+    if (!isLiving(stray)) return { state: 'ok', found: `a detached process was gone ${tookMs} ms after its server was killed` };
+    return {
+      state: 'broken',
+      found: 'a detached process outlives a server that is killed',
+      remedy:
+        'let its watchdog have what it needs: /bin/sh; grep and sleep, or with the portable backend ps and awk, in /usr/bin or /bin; ' +
+        'a /proc to read; and for processes to be marked, setrlimit with RLIMIT_RTTIME',
+    };
+  } finally {
+    if (isLiving(stray)) process.kill(stray, 'SIGKILL');
+  }
+}
+
+/** What would configure the user's own servers is not in question here. */
+function environmentWithoutSettings(): Record<string, string> {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_'));
+  return Object.fromEntries(kept.map(([name, value]) => [name, value ?? '']));
+}
+
+/** The pid of a process in a session of its own. Node makes one everywhere; setsid(1) is not on every system. */
+async function startStray(server: Client, backend: 'linux' | 'portable'): Promise<number> {
+  const leave = backend === 'linux' ? '.unref()' : '';
+  const script = `const stray = require('node:child_process').spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+    process.stdout.write(stray.pid + '\\n');
+    stray${leave};`;
+  const parent = await server.start({ ...trial, timeoutMs: 60_000, argv: [process.execPath, '-e', script] });
+  for await (const { text } of parent.lines({ stream: 'stdout' })) {
+    if (backend === 'linux') await parent.exit;
+    return Number(text);
+  }
+  throw new Error(`the process to be left behind did not start: ${endingText(await parent.exit)}`);
+}
+
+/** A zombie is dead, whoever is late to collect it. */
+function isLiving(pid: number): boolean {
+  if (process.platform === 'linux') return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,46 @@
+// How an ending looks to a shell.
+
+import { constants } from 'node:os';
+import type { Ending, SpawnFailure } from '../protocol/index.js';
+
+/** Sluice itself could not do what was asked: wrong usage, a server that is lost or refuses. */
+export const ownFailure = 125;
+
+/** As timeout(1) has it. */
+export const timedOut = 124;
+
+/** As if SIGPIPE had ended us: whoever read our stdout has gone. */
+export const stdoutGone = 141;
+
+export function exitStatus(ending: Ending): number {
+  if (ending.reason === 'timedOut' || ending.reason === 'idleTimedOut') return timedOut;
+  switch (ending.kind) {
+    case 'code':
+      return ending.code;
+    case 'signal':
+      return 128 + signalNumber(ending.signal);
+    case 'lost':
+      return ownFailure;
+  }
+}
+
+/** Of a command that never ran. */
+export function failureStatus(failure: SpawnFailure): number {
+  switch (failure) {
+    case 'programNotFound':
+      return 127;
+    case 'notExecutable':
+    case 'permissionDenied':
+      return 126;
+    case 'cwdNotFound':
+    case 'cwdNotDirectory':
+    case 'badArgument':
+    case 'outOfResources':
+      return ownFailure;
+  }
+}
+
+function signalNumber(name: string): number {
+  const numbers: Readonly<Record<string, number>> = constants.signals;
+  return numbers[name] ?? 0;
+}

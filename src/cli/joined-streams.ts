@@ -1,0 +1,84 @@
+// Our streams and a process's, joined: what arrives on stdin goes there, what it writes comes here.
+
+import { once } from 'node:events';
+import type { ProcessHandle } from '../client/index.js';
+import type { DetachKeys } from './detach-keys.js';
+import type { OutputSink } from './own-output.js';
+import type { SignalRelay } from './signal-relay.js';
+
+export interface JoinOptions {
+  /** `none` leaves our stdin alone; `watch` reads it for the detach keys only. */
+  readonly stdin: 'none' | 'watch' | 'forward';
+  /** What the end of our stdin means for the process. */
+  readonly atEnd: 'closeStdin' | 'detach' | 'nothing';
+  readonly detachKeys?: DetachKeys | undefined;
+  /** Where signals go; without it they mean us, and the process goes on. */
+  readonly signals?: SignalRelay | undefined;
+  readonly sink: OutputSink;
+}
+
+export type Parting = 'ended' | 'detached' | 'stdoutGone';
+
+const leavingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+const ctrlC = 0x03;
+
+/** Input on its way to the process before ours is held back: enough to keep a fast reader busy. */
+const inFlightBytes = 256 * 1024;
+
+/** Resolves when nothing more can come from the process, or it is to go on without us. */
+export async function joinStreams(child: ProcessHandle, options: JoinOptions): Promise<Parting> {
+  const leaving = new AbortController();
+  const leave = () => leaving.abort();
+  const detached = once(leaving.signal, 'abort').then((): Parting => 'detached');
+  using _signals = options.signals === undefined ? leaveOnSignals(leave) : options.signals.passTo(child);
+  try {
+    if (options.stdin !== 'none') readStdin(child, options, leave);
+    return await Promise.race([forwardOutput(child, options.sink), detached]);
+  } finally {
+    if (options.stdin !== 'none') process.stdin.destroy(); // a read on it would keep us alive
+  }
+}
+
+async function forwardOutput(child: ProcessHandle, sink: OutputSink): Promise<Parting> {
+  for await (const chunk of child.output) if ((await sink.take(chunk)) === 'gone') return 'stdoutGone';
+  return 'ended';
+}
+
+/** At the pace the command reads; what is typed after it stopped reading goes nowhere. */
+function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: JoinOptions, leave: () => void): void {
+  const { stdin } = process;
+  let waitingBytes = 0;
+  const forward = (bytes: Uint8Array) => {
+    waitingBytes += bytes.length;
+    if (waitingBytes >= inFlightBytes) stdin.pause();
+    void child.write(bytes).then(
+      (status) => {
+        waitingBytes -= bytes.length;
+        if (status === 'accepted' && waitingBytes < inFlightBytes) stdin.resume();
+      },
+      () => stdin.pause(), // the process has gone; its ending is reported
+    );
+  };
+  const end = () => {
+    if (atEnd === 'detach') leave();
+    else if (atEnd === 'closeStdin') void child.closeStdin().catch(() => {}); // the same
+  };
+  stdin.on('data', (piece: Buffer) => {
+    const { bytes, isDetached } = detachKeys?.push(piece) ?? { bytes: piece, isDetached: false };
+    if (use === 'forward' && bytes.length > 0) forward(bytes);
+    // In raw mode Ctrl-C is a key like any other, and a watcher has no other use for it.
+    if (isDetached || (use === 'watch' && piece.includes(ctrlC))) leave();
+  });
+  stdin.on('end', end);
+  stdin.on('error', end); // a terminal that went away reads as an error
+}
+
+function leaveOnSignals(leave: () => void): Disposable {
+  for (const signal of leavingSignals) process.on(signal, leave);
+  return {
+    [Symbol.dispose]() {
+      for (const signal of leavingSignals) process.off(signal, leave);
+    },
+  };
+}

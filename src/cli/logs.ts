@@ -1,0 +1,150 @@
+// `sluice logs`: what a process wrote, as far as it is retained, and what it writes.
+
+import type { ProcessHandle } from '../client/index.js';
+import type { Chunk, ProcessStatus } from '../protocol/index.js';
+import { type Flags, UsageError, defineCommand } from './command.js';
+import { stdoutGone } from './exit-status.js';
+import { OwnStreams, gapLine } from './own-output.js';
+import { PlainText } from './plain-text.js';
+import { attachTo, findProcess, requireServer } from './server-choice.js';
+import { serverOptions } from './server-options.js';
+
+/** Asked for in one go; also what a follower may have to print before it hears of more. */
+const pageBytes = 256 * 1024;
+
+/** How long one question waits for something new. */
+const pollMs = 10_000;
+
+const options = {
+  follow: { kind: 'switch', short: 'f', meaning: 'Go on with what it writes, until it ends.' },
+  tail: { kind: 'number', short: 'n', placeholder: 'LINES', meaning: 'Begin with the last lines only.' },
+  'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Begin after this sequence number.' },
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
+  raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
+  ...serverOptions,
+} as const;
+
+type LogFlags = Flags<typeof options>;
+
+/** A piece of output, and what is missing before it. */
+interface Piece extends Pick<Chunk, 'stream'> {
+  readonly bytes: Uint8Array;
+  readonly droppedBytes: number;
+}
+
+export const logs = defineCommand(
+  {
+    name: 'logs',
+    usage: '[OPTIONS] NAME',
+    about:
+      'Prints what a process wrote, as far as it is retained, running or ended. Where something is missing, a line says how much. ' +
+      'Escape sequences are left out unless the output is a terminal.',
+    examples: [
+      { line: 'sluice logs web', meaning: 'everything' },
+      { line: 'sluice logs -f -n 20 web', meaning: 'the last 20 lines, then what comes' },
+      { line: 'sluice logs --stream stderr web | grep -i error', meaning: 'search' },
+    ],
+    options,
+    operands: 'processes',
+  },
+  async ({ flags, operands: [name, other] }) => {
+    if (name === undefined || other !== undefined) throw new UsageError('logs needs one process, as in: sluice logs NAME');
+    await using client = await requireServer(flags);
+    const status = await findProcess(client, name);
+    await using handle = await attachTo(client, status, { follow: false });
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
+    return await print(handle, status, flags);
+  },
+);
+
+async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<number> {
+  const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
+  let cursor = flags['since-seq'] ?? 0;
+  if (flags.tail !== undefined) {
+    const before = await collected(past(handle, { cursor, lastSeq: status.nextSeq - 1 }, flags));
+    for (const piece of lastLines(before, flags.tail)) await printer.print(piece);
+    cursor = Math.max(cursor, status.nextSeq - 1);
+  }
+  const lastSeq = flags.follow ? Infinity : status.nextSeq - 1;
+  for await (const piece of past(handle, { cursor, lastSeq }, flags)) {
+    if ((await printer.print(piece)) === 'gone') return stdoutGone;
+  }
+  return (await printer.end()) === 'gone' ? stdoutGone : 0;
+}
+
+/** What there is after the cursor, up to `lastSeq`; waits for more until then. */
+async function* past(
+  handle: ProcessHandle,
+  { cursor, lastSeq }: { readonly cursor: number; readonly lastSeq: number },
+  { stream: wanted }: LogFlags,
+): AsyncGenerator<Piece> {
+  let missingBytes = 0;
+  for (let afterSeq = cursor; afterSeq < lastSeq;) {
+    const page = await handle.read({ afterSeq, maxBytes: pageBytes, waitMs: lastSeq === Infinity ? pollMs : 0 });
+    missingBytes += page.droppedBytes;
+    for (const { stream, chunk } of page.chunks) {
+      if (wanted !== undefined && (wanted === 'stderr') !== (stream === 'stderr')) continue;
+      yield { stream, bytes: chunk, droppedBytes: missingBytes };
+      missingBytes = 0;
+    }
+    const isAtEnd = page.nextSeq - 1 === afterSeq;
+    if (isAtEnd && (page.closed || lastSeq !== Infinity)) return;
+    afterSeq = page.nextSeq - 1;
+  }
+}
+
+async function collected(pieces: AsyncIterable<Piece>): Promise<Piece[]> {
+  const all: Piece[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return all;
+}
+
+/** The pieces that the last lines are made of. A last line without its line feed counts too. */
+function lastLines(pieces: readonly Piece[], lines: number): Piece[] {
+  const kept: Piece[] = [];
+  let missing = lines;
+  if (missing > 0 && pieces.at(-1)?.bytes.at(-1) === lineFeed) missing += 1;
+  for (const piece of pieces.toReversed()) {
+    if (missing === 0) break;
+    let at = piece.bytes.length;
+    while (at > 0 && missing > 0) {
+      at -= 1;
+      if (piece.bytes[at] === lineFeed) missing -= 1;
+    }
+    const isWhole = missing > 0;
+    kept.unshift(isWhole ? piece : { ...piece, bytes: piece.bytes.subarray(at + 1), droppedBytes: 0 });
+  }
+  return kept;
+}
+
+const lineFeed = 0x0a;
+
+class Printer {
+  readonly #streams = new OwnStreams();
+  readonly #plain: Map<Piece['stream'], PlainText> | undefined;
+  #isLineBegun = false;
+
+  constructor({ isPlain }: { readonly isPlain: boolean }) {
+    this.#plain = isPlain ? new Map() : undefined;
+  }
+
+  async print({ stream, bytes, droppedBytes }: Piece): Promise<'taken' | 'gone'> {
+    if (droppedBytes > 0) await this.#write(Buffer.from(`${this.#isLineBegun ? '\n' : ''}${gapLine(droppedBytes)}`));
+    if (this.#plain === undefined) return this.#write(bytes);
+    const text = this.#plain.get(stream) ?? new PlainText();
+    this.#plain.set(stream, text);
+    return this.#write(text.push(bytes));
+  }
+
+  async end(): Promise<'taken' | 'gone'> {
+    let result: 'taken' | 'gone' = 'taken';
+    for (const text of this.#plain?.values() ?? []) result = await this.#write(text.end());
+    return result;
+  }
+
+  async #write(bytes: Uint8Array): Promise<'taken' | 'gone'> {
+    if (bytes.length === 0) return 'taken';
+    this.#isLineBegun = bytes.at(-1) !== lineFeed;
+    return this.#streams.write(process.stdout, bytes);
+  }
+}

@@ -1,0 +1,84 @@
+// `sluice ps`: which processes there are.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '../client/index.js';
+import type { ProcessStatus } from '../protocol/index.js';
+import { type Flags, defineCommand } from './command.js';
+import { isColoured } from './colour.js';
+import { processTable } from './print-table.js';
+import { chosenServer } from './server-choice.js';
+import { serverOptions } from './server-options.js';
+
+/** Between two looks with --watch. */
+const watchMs = 1_000;
+
+const options = {
+  json: { kind: 'switch', meaning: 'Print a JSON array; with --watch one a line, whenever something has changed.' },
+  quiet: { kind: 'switch', short: 'q', meaning: 'Print names only.' },
+  running: { kind: 'switch', short: 'r', meaning: 'Leave out processes that have ended.' },
+  watch: { kind: 'switch', short: 'w', meaning: 'Go on, until Ctrl-C.' },
+  ...serverOptions,
+} as const;
+
+export const ps = defineCommand(
+  {
+    name: 'ps',
+    usage: '[OPTIONS]',
+    about:
+      'Lists running processes, and ended ones whose output can still be read: of the server that is named, or of the one in the background.',
+    examples: [
+      { line: 'sluice ps', meaning: 'all of them' },
+      { line: 'sluice ps --watch', meaning: 'and keep looking' },
+      { line: 'sluice ps --json | jq -r ".[].processId"', meaning: 'for programs' },
+    ],
+    options,
+    operands: 'none',
+  },
+  async ({ flags }) => {
+    const client = await chosenServer(flags);
+    if (client === undefined) process.stderr.write('sluice: no server is running; "sluice exec -d" starts one\n');
+    await using _client = client;
+    if (!flags.watch || client === undefined) {
+      process.stdout.write(printed(await listed(client, flags), flags));
+      return 0;
+    }
+    return await watch(client, flags);
+  },
+);
+
+async function listed(client: Client | undefined, { running }: Flags<typeof options>): Promise<ProcessStatus[]> {
+  const processes = (await client?.list({ scope: 'all' })) ?? [];
+  return processes
+    .filter(({ state }) => !running || state === 'running')
+    .toSorted((one, other) => one.startedAt - other.startedAt);
+}
+
+function printed(processes: readonly ProcessStatus[], { json, quiet }: Flags<typeof options>): string {
+  if (json) return `${JSON.stringify(processes)}\n`;
+  if (quiet) return processes.map(({ processId }) => `${processId}\n`).join('');
+  return processTable(processes, { now: Date.now(), isColoured: isColoured(process.stdout) });
+}
+
+async function watch(client: Client, flags: Flags<typeof options>): Promise<number> {
+  const isScreen = process.stdout.isTTY && !flags.json;
+  const ended = new AbortController();
+  const lost = client.ended.finally(() => ended.abort());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void client.close());
+  let last = '';
+  try {
+    while (!ended.signal.aborted) {
+      const processes = await listed(client, flags);
+      // Ages change all the time: a screen shows them, a file gets a new table only when something has happened.
+      const facts = JSON.stringify(processes.map(({ processId, sessionId, state }) => [processId, sessionId, state]));
+      if (isScreen) process.stdout.write(`\x1b[H\x1b[2J${printed(processes, flags)}`);
+      else if (facts !== last) process.stdout.write(printed(processes, flags));
+      last = facts;
+      await sleep(watchMs, undefined, { signal: ended.signal });
+    }
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+  }
+  const problem = await lost;
+  if (problem !== undefined) throw new Error(`the server was lost (${problem})`);
+  return 0;
+}

@@ -1,0 +1,93 @@
+// The user's own server in the background: found by its socket, started when it is needed, ended when asked to.
+
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import type { Client } from '../../client/index.js';
+import { connect } from '../../local/index.js';
+import { ConnectError } from '../../transport/index.js';
+import { type RuntimeFolder, runtimeFolder } from './runtime-folder.js';
+
+/** Nobody asked for a server by name, so it goes when nobody has needed it for a while. */
+const idleExitMs = 10 * 60_000;
+
+/** How long a server may take to end all its processes. */
+const stopPatienceMs = 30_000;
+
+/** Undefined when there is none. */
+export async function findDaemon(): Promise<Client | undefined> {
+  try {
+    return await connect(runtimeFolder(process.env, 'leave').socketUrl);
+  } catch (error) {
+    if (error instanceof ConnectError) return undefined;
+    throw error;
+  }
+}
+
+/** Starts one when there is none. */
+export async function needDaemon(): Promise<Client> {
+  const running = await findDaemon();
+  if (running !== undefined) return running;
+  const flags = ['--log-level', 'warn', '--idle-exit-ms', String(idleExitMs)];
+  try {
+    await startDaemon(flags, homedir());
+  } catch (error) {
+    // Two shells may have had the same idea at the same time.
+    const other = await findDaemon();
+    if (other !== undefined) return other;
+    throw error;
+  }
+  return connect(runtimeFolder(process.env, 'leave').socketUrl);
+}
+
+/** Resolves with its addresses once it listens. `flags` are those of `sluice serve`. */
+export async function startDaemon(flags: readonly string[], cwd: string): Promise<string[]> {
+  const folder = runtimeFolder(process.env, 'make');
+  const log = openSync(folder.logFile, 'w', 0o600);
+  const [program = ''] = process.argv.slice(1);
+  const args = [...process.execArgv, program, 'serve', '--listen', folder.socketUrl, ...flags];
+  const server = spawn(process.execPath, args, { cwd, detached: true, stdio: ['ignore', 'pipe', log] });
+  const { stdout } = server;
+  closeSync(log);
+  if (stdout === null) throw new Error('the server in the background has no stdout');
+  // The addresses come in one piece, once it listens; its end comes instead when it cannot.
+  const addresses = await new Promise<string | undefined>((resolve) => {
+    stdout.once('data', (piece: Buffer) => resolve(piece.toString()));
+    server.once('exit', () => resolve(undefined));
+  });
+  if (addresses === undefined) throw new Error(`the server in the background did not start: ${lastLine(folder)}`);
+  stdout.destroy();
+  server.unref();
+  return addresses.trim().split('\n');
+}
+
+/** Ends it and its processes; false when there was none. */
+export async function stopDaemon(): Promise<boolean> {
+  const client = await findDaemon();
+  if (client === undefined) return false;
+  const { serverPid } = await client.environment();
+  if (serverPid === undefined) throw new Error('the server in the background does not tell its pid; it is not one of ours');
+  process.kill(serverPid, 'SIGTERM');
+  await client.ended;
+  const deadline = Date.now() + stopPatienceMs;
+  while (isAlive(serverPid)) {
+    if (Date.now() > deadline) throw new Error(`the server with pid ${serverPid} was asked to end but has not`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return true;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** What the server said last, as it said it to its log or, before it had one, to stderr. */
+function lastLine({ logFile }: RuntimeFolder): string {
+  const last = readFileSync(logFile, 'utf8').trim().split('\n').at(-1) ?? '';
+  return last === '' ? 'it said nothing' : last.replace(/^sluice: /, '');
+}

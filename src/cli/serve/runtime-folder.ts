@@ -1,0 +1,34 @@
+// The folder that is this user's alone, where the server in the background has its socket and its log.
+
+import { lstatSync, mkdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export interface RuntimeFolder {
+  readonly socketUrl: string;
+  readonly logFile: string;
+}
+
+/** Throws when somebody else could get in. Whoever only looks for a server leaves no folder behind. */
+export function runtimeFolder(env: NodeJS.ProcessEnv, ifMissing: 'make' | 'leave'): RuntimeFolder {
+  const session = env['XDG_RUNTIME_DIR'];
+  const folder =
+    session !== undefined && isOwnFolder(session) ? path.join(session, 'sluice') : path.join(tmpdir(), `sluice-${userId()}`);
+  if (ifMissing === 'make') mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  // Anybody can make a folder of this name in the folder for temporary files.
+  if (stats !== undefined && (!stats.isDirectory() || stats.uid !== userId() || (stats.mode & 0o077) !== 0)) {
+    throw new Error(`${folder} is not yours alone (it must be a folder of yours with mode 0700); remove it and try again`);
+  }
+  return { socketUrl: `unix://${path.join(folder, 'socket')}`, logFile: path.join(folder, 'serve.log') };
+}
+
+/** As after su: the variable may still name another user's folder. */
+function isOwnFolder(folder: string): boolean {
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === userId();
+}
+
+function userId(): number {
+  return process.getuid?.() ?? 0;
+}

@@ -1,0 +1,110 @@
+// `sluice serve`: a server in the foreground until it is asked to end, or, on stdio, until its client has gone.
+
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
+import { StreamChannel } from '../../transport/index.js';
+import { type Command, UsageError, type Word } from '../command.js';
+import { type ServeConfig, readServeConfig } from './config.js';
+import { type backgroundOptions, serveManual } from './manual.js';
+import { serveOptions } from './options.js';
+import { keepHeapSmall } from '../small-heap.js';
+
+/** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
+const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/** How often a server that may end by itself looks whether it is needed. */
+const idleLookMs = 1_000;
+
+export const serve: Command = { manual: serveManual, execute };
+
+async function execute(words: readonly Word[]): Promise<number> {
+  const isGiven = (name: keyof typeof backgroundOptions) => words.some((word) => word.kind === 'option' && word.name === name);
+  if (isGiven('stop')) return stop(words);
+  const config = readServeConfig({ words, env: process.env, readText: (file) => readFileSync(file, 'utf8') });
+  if (isGiven('daemon')) return daemonise(words);
+  await run(config);
+  // A stderr that nobody reads any more would keep the program alive for its last lines.
+  process.exit(0);
+}
+
+async function stop(words: readonly Word[]): Promise<number> {
+  if (words.length > 1) throw new UsageError('--stop takes no other options');
+  const { stopDaemon } = await import('./daemon.js');
+  process.stderr.write((await stopDaemon()) ? '' : 'sluice: no server is running in the background\n');
+  return 0;
+}
+
+/** Its config has been read and found right, so that mistakes are told here and not in a log. */
+async function daemonise(words: readonly Word[]): Promise<number> {
+  const { findDaemon, startDaemon } = await import('./daemon.js');
+  const running = await findDaemon();
+  if (running !== undefined) {
+    await running.close();
+    throw new Error('a server is running in the background already; "sluice serve --stop" ends it');
+  }
+  const flags = words.flatMap((word) => (word.kind === 'option' && word.name !== 'daemon' ? [spelled(word)] : []));
+  for (const address of await startDaemon(flags, process.cwd())) process.stdout.write(`${address}\n`);
+  return 0;
+}
+
+function spelled({ name, text }: Extract<Word, { kind: 'option' }>): string {
+  const isSwitch = serveOptions.get(name)?.kind === 'switch';
+  return isSwitch ? `--${text === 'true' ? '' : 'no-'}${name}` : `--${name}=${text}`;
+}
+
+async function run(config: ServeConfig): Promise<void> {
+  keepHeapSmall();
+  await using logger = await createLogger({ level: config.logLevel });
+  for (const warning of config.warnings) logger.warn(warning);
+  const metrics = new ServerMetrics();
+  const server = new Server({ limits: config.limits, policy: config.policy, metrics, logger });
+  const listen = config.listen.flatMap((endpoint) => (endpoint.kind === 'stdio' ? [] : [endpoint]));
+  const { credentials, tls, allowedOrigins, allowedHosts, metricsAccess } = config;
+  const door = await FrontDoor.open(server, { listen, credentials, tls, allowedOrigins, allowedHosts, metricsAccess, metrics });
+  const isOnStdio = listen.length < config.listen.length;
+  // Before anybody can know that the server is there, and so ask it to end.
+  const asked = endingSignals.map(async (signal) => signalled(signal));
+  // On stdio every line of stdout is a message, so the addresses go to the log only.
+  if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
+  logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' '), backend: server.backend });
+  const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
+  logger.info('shutting down', { reason });
+  const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
+  await Promise.all([door.close(), closing]);
+}
+
+async function signalled(signal: (typeof endingSignals)[number]): Promise<string> {
+  await once(process, signal);
+  return signal;
+}
+
+/** What ends a server that nobody needs any more; nothing when it is to stay. */
+function idling(server: Server, { idleExitMs }: ServeConfig): Promise<string>[] {
+  return idleExitMs === 0 ? [] : [unneeded(server, idleExitMs)];
+}
+
+async function unneeded(server: Server, idleExitMs: number): Promise<string> {
+  const gauges = server.gauges();
+  const isNeeded = () => gauges.connections() > 0 || Object.values(gauges.processes()).some((count) => count > 0);
+  for (let neededAt = Date.now(); Date.now() - neededAt < idleExitMs;) {
+    await sleep(Math.min(idleLookMs, idleExitMs), undefined, { ref: false });
+    if (isNeeded()) neededAt = Date.now();
+  }
+  return 'nobody needs it';
+}
+
+/** The one client of a server on stdio; when it has gone, so may the server. */
+async function servedStdio(server: Server): Promise<string> {
+  const { stdin, stdout } = process;
+  const channel = new StreamChannel({
+    readable: stdin,
+    writable: stdout,
+    peer: 'stdio',
+    maxMessageBytes: server.limits.maxMessageBytes,
+  });
+  server.accept(channel);
+  const { problem } = await channel.closed;
+  return problem ?? 'stdin ended';
+}

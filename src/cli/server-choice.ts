@@ -1,0 +1,62 @@
+// The server of commands that look at processes others have started.
+
+import type { AttachOptions, Client, ProcessHandle } from '../client/index.js';
+import type { ProcessStatus } from '../protocol/index.js';
+import { closestName } from './closest-name.js';
+import { UsageError } from './command.js';
+import { findDaemon } from './serve/daemon.js';
+import { type ServerFlags, namedServer, openServer } from './server-options.js';
+
+/** The named server, or else the user's own; undefined when that is not running. */
+export async function chosenServer(flags: ServerFlags): Promise<Client | undefined> {
+  const named = namedServer(flags, process.env);
+  return named === undefined ? findDaemon() : openServer(named, flags);
+}
+
+/** For commands that are about processes, which only a running server can have. */
+export async function requireServer(flags: ServerFlags): Promise<Client> {
+  const client = await chosenServer(flags);
+  if (client !== undefined) return client;
+  throw new Error('no server is running, so there are no processes; start one with "sluice exec -d", or name one with --connect');
+}
+
+/** By name, by the beginning of a name, or as SESSION/NAME where two sessions use the same one. */
+export async function findProcess(client: Client, name: string): Promise<ProcessStatus> {
+  return pickProcess(await client.list({ scope: 'all' }), name);
+}
+
+/** The process under this name, wherever it was started. */
+export function attachTo(
+  client: Client,
+  { processId, sessionId }: ProcessStatus,
+  options: Omit<AttachOptions, 'sessionId'>,
+): Promise<ProcessHandle> {
+  return client.attach(processId, { ...options, ...(sessionId === undefined ? {} : { sessionId }) });
+}
+
+export function pickProcess(processes: readonly ProcessStatus[], name: string): ProcessStatus {
+  const [only, second] = candidates(processes, name);
+  if (only === undefined) {
+    const nearest = closestName(
+      name,
+      processes.map(({ processId }) => processId),
+    );
+    const hint = nearest === undefined ? '; "sluice ps" lists them' : `; did you mean ${nearest}?`;
+    throw new UsageError(`there is no process "${name}"${hint}`);
+  }
+  if (second === undefined) return only;
+  throw new UsageError(`"${name}" can be ${qualifiedName(only)} or ${qualifiedName(second)}; say which`);
+}
+
+/** Unmistakable, also where two sessions use the same name. */
+export function qualifiedName({ sessionId = '', processId }: ProcessStatus): string {
+  return `${sessionId.slice(0, 8)}/${processId}`;
+}
+
+/** Exact names before beginnings, running processes before ended ones. */
+function candidates(processes: readonly ProcessStatus[], name: string): ProcessStatus[] {
+  const exact = processes.filter((each) => each.processId === name || qualifiedName(each) === name);
+  const matching = exact.length > 0 ? exact : processes.filter(({ processId }) => name !== '' && processId.startsWith(name));
+  const running = matching.filter(({ state }) => state === 'running');
+  return running.length > 0 ? running : matching;
+}

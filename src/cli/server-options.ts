@@ -1,0 +1,91 @@
+// Which server a command talks to: a named one, one launched for it, or the user's own in the background.
+
+import { readFileSync } from 'node:fs';
+import type { Client } from '../client/index.js';
+import { connect, launchServer } from '../local/index.js';
+import { type Flags, UsageError } from './command.js';
+import { splitShellWords } from './shell-words.js';
+
+const group = 'Server';
+
+export const serverOptions = {
+  connect: {
+    kind: 'text',
+    placeholder: 'URL',
+    group,
+    meaning: 'Use the server at this ws://, wss:// or unix:// address. [SLUICE_URL]',
+  },
+  'token-file': {
+    kind: 'text',
+    placeholder: 'FILE',
+    group,
+    meaning: 'Present the token in this file. [SLUICE_TOKEN holds the token itself]',
+  },
+  via: {
+    kind: 'text',
+    placeholder: 'COMMAND',
+    group,
+    meaning: 'Launch a server through this command, as in --via "ssh host", and talk over its stdin and stdout.',
+  },
+  'remote-sluice': {
+    kind: 'text',
+    placeholder: 'PROGRAM',
+    group,
+    meaning: 'With --via: what Sluice is called there. Default: sluice.',
+  },
+  reconnect: {
+    kind: 'duration',
+    placeholder: 'TIME',
+    group,
+    meaning: 'How long to try to come back after a lost connection; 0 gives up at once. Default: 25s.',
+  },
+} as const;
+
+export type ServerFlags = Flags<typeof serverOptions>;
+
+export type NamedServer =
+  | { readonly kind: 'address'; readonly url: string; readonly token: string | undefined }
+  | { readonly kind: 'launched'; readonly command: readonly [string, ...string[]] };
+
+/** The server that flags and variables name; undefined when they name none. */
+export function namedServer(flags: ServerFlags, env: NodeJS.ProcessEnv): NamedServer | undefined {
+  if (flags.via !== undefined) {
+    if (flags.connect !== undefined) throw new UsageError('--connect and --via exclude each other: each names a server');
+    const [program, ...args] = splitShellWords(flags.via);
+    if (program === undefined) throw new UsageError('--via needs a command, as in --via "ssh host"');
+    const sluice = flags['remote-sluice'] ?? 'sluice';
+    return { kind: 'launched', command: [program, ...args, sluice, 'serve', '--listen', 'stdio', '--log-level', 'warn'] };
+  }
+  if (flags['remote-sluice'] !== undefined) throw new UsageError('--remote-sluice needs --via beside it');
+  const url = flags.connect ?? env['SLUICE_URL'];
+  if (url !== undefined && url !== '') return { kind: 'address', url, token: readToken(flags, env) };
+  if (flags['token-file'] !== undefined) throw new UsageError('--token-file needs --connect beside it');
+  return undefined;
+}
+
+export async function openServer(server: NamedServer, { reconnect }: Pick<ServerFlags, 'reconnect'>): Promise<Client> {
+  const timeouts = reconnect === undefined ? {} : { timeouts: { reconnectMs: reconnect } };
+  switch (server.kind) {
+    case 'address':
+      return connect(server.url, { ...timeouts, ...(server.token === undefined ? {} : { token: server.token }) });
+    case 'launched': {
+      const [command, ...args] = server.command;
+      return launchServer({ command, args });
+    }
+  }
+}
+
+function readToken(flags: ServerFlags, env: NodeJS.ProcessEnv): string | undefined {
+  const file = flags['token-file'];
+  if (file === undefined) return env['SLUICE_TOKEN'];
+  const [token = ''] = readFileSync(file, 'utf8').split('\n');
+  if (token.trim() === '') throw new UsageError(`--token-file ${file} has no token in its first line`);
+  return token.trim();
+}
+
+/** Why nobody knows how a process ended. */
+export async function lossText(client: Client): Promise<string> {
+  const problem = await Promise.race([client.ended, Promise.resolve(undefined)]);
+  if (problem === undefined) return 'the end of the process was not seen, so how it ended is not known';
+  return `the server was lost (${problem}); its processes end with it, and how this one ended is not known`;
+}

@@ -1,0 +1,23 @@
+// Splits a command line as a shell would, without running anything in it.
+
+import { UsageError } from './command.js';
+
+/** Blanks separate; quotes and backslashes keep together. */
+export function splitShellWords(text: string): string[] {
+  const words: string[] = [];
+  const piece = /\s+|'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s'"\\]+)/gsy;
+  let word: string | undefined;
+  while (piece.lastIndex < text.length) {
+    const at = piece.lastIndex;
+    const found = piece.exec(text);
+    if (found === null) throw new UsageError(`a quote is not closed in: ${text.slice(at)}`);
+    const [whole, single, double, escaped, plain] = found;
+    const part = single ?? double?.replaceAll(/\\([$`"\\\n])/g, '$1') ?? escaped ?? plain;
+    if (part !== undefined) word = (word ?? '') + part;
+    else if (whole !== '' && word !== undefined) {
+      words.push(word);
+      word = undefined;
+    }
+  }
+  return word === undefined ? words : [...words, word];
+}

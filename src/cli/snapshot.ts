@@ -1,0 +1,67 @@
+// `sluice snapshot`: what is retained of a process's output, beginning and end.
+
+import { type RetainedStream, type Stream, encodeBase64 } from '../protocol/index.js';
+import { UsageError, defineCommand } from './command.js';
+import { gapLine } from './own-output.js';
+import { PlainText } from './plain-text.js';
+import { attachTo, findProcess, requireServer } from './server-choice.js';
+import { serverOptions } from './server-options.js';
+
+const options = {
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
+  raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
+  json: {
+    kind: 'switch',
+    meaning: 'Print one JSON object: head and tail of each stream in base64, and what is missing between them.',
+  },
+  ...serverOptions,
+} as const;
+
+export const snapshot = defineCommand(
+  {
+    name: 'snapshot',
+    usage: '[OPTIONS] NAME',
+    about:
+      'Prints the retained beginning and end of each stream, one stream after the other, and says how much is missing between them.',
+    examples: [
+      { line: 'sluice snapshot web', meaning: 'how it began and where it is now' },
+      { line: 'sluice snapshot --json web', meaning: 'for programs' },
+    ],
+    options,
+    operands: 'processes',
+  },
+  async ({ flags, operands: [name, other] }) => {
+    if (name === undefined || other !== undefined)
+      throw new UsageError('snapshot needs one process, as in: sluice snapshot NAME');
+    await using client = await requireServer(flags);
+    const status = await findProcess(client, name);
+    await using handle = await attachTo(client, status, { follow: false });
+    const { streams, nextSeq } = await handle.snapshot();
+    const shown = (['pty', 'stdout', 'stderr'] as const).filter((stream) => isShown(stream, flags.stream));
+    const retained = shown.flatMap((stream) => (streams[stream] === undefined ? [] : [{ stream, ...streams[stream] }]));
+    if (flags.json) {
+      const { processId } = status;
+      const encoded = retained.map(({ stream, head, tail, ...facts }): [string, object] => [
+        stream,
+        { head: encodeBase64(head), tail: encodeBase64(tail), ...facts },
+      ]);
+      process.stdout.write(`${JSON.stringify({ processId, nextSeq, streams: Object.fromEntries(encoded) })}\n`);
+      return 0;
+    }
+    const isPlain = !flags.raw && !process.stdout.isTTY;
+    for (const each of retained) process.stdout.write(printed(each, isPlain));
+    return 0;
+  },
+);
+
+function isShown(stream: Stream, wanted: 'stdout' | 'stderr' | undefined): boolean {
+  return wanted === undefined || (wanted === 'stderr') === (stream === 'stderr');
+}
+
+function printed({ head, tail, droppedBytes }: RetainedStream, isPlain: boolean): Uint8Array {
+  const gap = droppedBytes === 0 ? [] : [Buffer.from(`\n${gapLine(droppedBytes)}`)];
+  if (!isPlain) return Buffer.concat([head, ...gap, tail]);
+  const text = new PlainText();
+  const plainHead = text.push(head);
+  return Buffer.concat([plainHead, ...gap, text.push(tail), text.end()]);
+}

@@ -1,0 +1,51 @@
+// `sluice wait`: until processes have ended, and then as they did.
+
+import { defineCommand, UsageError } from './command.js';
+import { exitStatus, timedOut } from './exit-status.js';
+import { attachTo, findProcess, requireServer } from './server-choice.js';
+import { serverOptions } from './server-options.js';
+
+const options = {
+  timeout: {
+    kind: 'duration',
+    placeholder: 'TIME',
+    meaning: 'Wait no longer than this; exits with 124, and the processes run on.',
+  },
+  json: { kind: 'switch', meaning: 'Print how each ended, one JSON object a line.' },
+  ...serverOptions,
+} as const;
+
+export const wait = defineCommand(
+  {
+    name: 'wait',
+    usage: '[OPTIONS] NAME...',
+    about: 'Waits until the processes have ended, and exits with the status of the last one named.',
+    examples: [
+      { line: 'sluice wait build && echo done', meaning: 'go on when it has succeeded' },
+      { line: 'sluice wait --timeout 5m build test', meaning: 'both, five minutes at most' },
+    ],
+    options,
+    operands: 'processes',
+    notes: ['Exit status: that of the last process named, as "sluice exec" gives it; 124 when the time was up first.'],
+  },
+  async ({ flags, operands }) => {
+    if (operands.length === 0) throw new UsageError('wait needs a process, as in: sluice wait NAME');
+    await using client = await requireServer(flags);
+    const deadline = flags.timeout === undefined ? undefined : Date.now() + flags.timeout;
+    let status = 0;
+    for (const name of operands) {
+      const found = await findProcess(client, name);
+      await using handle = await attachTo(client, found, { follow: false });
+      const ending = await handle.endedWithin(deadline === undefined ? undefined : Math.max(deadline - Date.now(), 0));
+      if (ending === undefined) {
+        process.stderr.write(`sluice: ${found.processId} still runs\n`);
+        return timedOut;
+      }
+      if (flags.json)
+        process.stdout.write(`${JSON.stringify({ processId: found.processId, sessionId: found.sessionId, ...ending })}\n`);
+      if (ending.kind === 'lost') process.stderr.write(`sluice: how ${found.processId} ended is not known\n`);
+      status = exitStatus(ending);
+    }
+    return status;
+  },
+);

@@ -1,0 +1,129 @@
+// `sluice attach` in real terminals, several at the same time.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, describe, test } from 'node:test';
+import { Background, InTerminal, collect, ended, startSluice } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+describe('sluice attach', () => {
+  let background: Background;
+  before(() => (background = new Background()));
+  after(() => background[Symbol.asyncDispose]());
+  guardAgainstLeaks();
+  const attach = (...args: string[]) => InTerminal.open(['attach', ...args], { env: background.env });
+
+  test('replays, then goes on live, to several at once; only drivers type', async () => {
+    await background.good(['exec', '-dt', '--name', 'shared', '--', 'sh', '-c', 'echo begun; cat -v']);
+    await using driver = await attach('shared');
+    await using other = await attach('shared');
+    await using watcher = await attach('--read-only', 'shared');
+    await using late = await attach('--no-replay', '--read-only', 'shared');
+    for (const each of [driver, other, watcher]) await each.see('begun');
+    await driver.type('from the first\r');
+    for (const each of [driver, other, watcher]) await each.see('from the first\r\n');
+    await watcher.type('from a watcher\r');
+    await other.type('from the second\r');
+    const seen = await watcher.see('from the second\r\n');
+    assert.doesNotMatch(seen, /from a watcher/);
+    assert.doesNotMatch(await late.see('from the second\r\n'), /begun/);
+    await driver.type('\u0004');
+    for (const each of [driver, other, watcher, late]) assert.equal((await each.rest()).code, 0);
+  });
+
+  test('the driver’s size wins, also when it changes; a watcher’s does not', async () => {
+    await background.good([
+      'exec',
+      '-dt',
+      '--name',
+      'sized',
+      '--',
+      'sh',
+      '-c',
+      'trap "stty size" WINCH; while :; do sleep 0.05; done',
+    ]);
+    await using watcher = await attach('--read-only', 'sized');
+    await using driver = await attach('sized');
+    await watcher.see('30 90');
+    await watcher.child.resize({ rows: 11, cols: 111 });
+    await driver.child.resize({ rows: 22, cols: 122 });
+    assert.doesNotMatch(await watcher.see('22 122'), /11 111/);
+    await background.good(['kill', 'sized']);
+    assert.equal((await driver.rest()).code, 143);
+  });
+
+  test('leaves with the detach keys, or others, and gives the terminal back tidy', async () => {
+    await background.good([
+      'exec',
+      '-dt',
+      '--name',
+      'full',
+      '--',
+      'sh',
+      '-c',
+      'printf "\\033[?1049h\\033[?25lscreen"; exec cat -v',
+    ]);
+    await using first = await attach('full');
+    await first.see('screen');
+    await first.type('\u0010\u0011');
+    const { text, code } = await first.rest();
+    assert.equal(code, 0);
+    assert.match(text, /\p{Cc}\[\?47l.*\p{Cc}\[\?25h/u);
+    await using second = await attach('--detach-keys', 'escape,q', 'full');
+    await second.see('screen');
+    await second.type('\u0010\u0002\r');
+    await second.see('^P^B');
+    await second.type('\u001bq');
+    assert.equal((await second.rest()).code, 0);
+    await using watcher = await attach('--read-only', 'full');
+    await watcher.see('screen');
+    await watcher.type('\u0003');
+    assert.equal((await watcher.rest()).code, 0);
+    assert.equal(await background.good(['ps', '-q', '-r']), 'full\n');
+    await background.good(['kill', 'full']);
+  });
+
+  test('on pipes: forwards what it is given, goes on at its end, passes signals, exits as the process does', async () => {
+    await background.good([
+      'exec',
+      '-d',
+      '--name',
+      'piped',
+      '--',
+      'sh',
+      '-c',
+      'trap "exit 4" TERM; while :; do read -r line && echo "got $line" >&2; sleep 0.01; done',
+    ]);
+    const child = startSluice(['attach', 'piped'], { env: background.env });
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    child.stdin.end('one\ntwo\n');
+    await eventually(() => assert.equal(Buffer.concat(stderr).toString(), 'got one\ngot two\n'));
+    child.kill('SIGTERM');
+    assert.deepEqual([await ended(child), Buffer.concat(stdout).length], [4, 0]);
+  });
+
+  test('on pipes in a terminal: Ctrl-D leaves the process running', async () => {
+    await background.good(['exec', '-d', '--name', 'lines', '--', 'cat']);
+    await using terminal = await attach('lines');
+    await terminal.type('hello\r');
+    await terminal.see('hello\r\nhello\r\n');
+    await terminal.type('\u0004');
+    assert.equal((await terminal.rest()).code, 0);
+    assert.equal(await background.good(['ps', '-q', '-r']), 'lines\n');
+    await background.good(['send', '--eof', 'lines']);
+  });
+
+  test('exits with 125 when the server is lost', async () => {
+    await using server = await SluiceServer.start('unix');
+    const flags = ['--connect', server.url];
+    await background.good(['exec', '-d', ...flags, '--name', 'lost', '--', 'sh', '-c', 'echo begun; exec sleep 600']);
+    const child = startSluice(['attach', '--read-only', ...flags, 'lost'], { env: background.env });
+    const stderr = collect(child.stderr);
+    await once(child.stdout, 'data');
+    server.child.kill('SIGKILL');
+    assert.equal(await ended(child), 125);
+    assert.match(Buffer.concat(stderr).toString(), /^sluice: the server was lost/);
+  });
+});

@@ -1,0 +1,362 @@
+// Processes that outlive the shell: `exec -d`, the server in the background, and the commands that look at it.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { ProcessStatus } from '#src/protocol/index.js';
+import { Background, InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+
+const ticking = ['--', 'sh', '-c', 'while :; do echo tick; sleep 0.05; done'];
+
+describe('the server in the background', () => {
+  guardAgainstLeaks();
+
+  test('is started by exec -d, found by the others, and ended with all its processes by serve --stop', async () => {
+    await using background = new Background();
+    assert.equal(await background.good(['exec', '-d', '--name', 'web', '--', 'sh', '-c', 'echo $$; exec sleep 600']), 'web\n');
+    const pid = await eventually(async () =>
+      Number(/^\d+\n/.exec(await background.good(['logs', 'web'])) ?? assert.fail('no pid yet')),
+    );
+    assert.deepEqual(await living([pid]), [pid]);
+    assert.equal(await background.good(['ps', '-q']), 'web\n');
+    assert.equal(await background.good(['serve', '--stop']), '');
+    assert.deepEqual(await living([pid]), []);
+    assert.equal(existsSync(join(background.folder, 'sluice', 'socket')), false);
+    assert.deepEqual(await background.run(['ps', '-q']), {
+      status: 0,
+      stdout: '',
+      stderr: 'sluice: no server is running; "sluice exec -d" starts one\n',
+    });
+    assert.match((await background.run(['serve', '--stop'])).stderr, /^sluice: no server is running in the background\n$/);
+  });
+
+  test('is started once when two shells need it at the same time', async () => {
+    await using background = new Background();
+    const names = ['a', 'b', 'c', 'd'];
+    await Promise.all(names.map((name) => background.good(['exec', '-d', '--name', name, '--', 'sleep', '600'])));
+    assert.deepEqual((await background.good(['ps', '-q'])).trim().split('\n').toSorted(), names);
+  });
+
+  test('is started by serve --daemon, on other addresses too, and only once', async () => {
+    await using background = new Background();
+    const urls = await background.good([
+      'serve',
+      '--daemon',
+      '--listen',
+      'ws://127.0.0.1:0',
+      '--max-connections',
+      '7',
+      '--no-prepared-exec',
+    ]);
+    const [socket = '', websocket = ''] = urls.split('\n');
+    assert.equal(socket, `unix://${join(background.folder, 'sluice', 'socket')}`);
+    assert.match(websocket, /^ws:\/\/127\.0\.0\.1:\d+$/);
+    assert.equal((await sluice(['exec', '--connect', websocket, '--', 'echo', 'there'])).stdout, 'there\n');
+    const second = await background.run(['serve', '--daemon']);
+    assert.deepEqual([second.status, second.stdout], [125, '']);
+    assert.match(second.stderr, /^sluice: a server is running in the background already; "sluice serve --stop" ends it\n$/);
+  });
+
+  test('tells its mistakes to whoever starts it', async () => {
+    await using background = new Background();
+    const wrong = await background.run(['serve', '--daemon', '--max-connections', 'many']);
+    assert.deepEqual([wrong.status, wrong.stdout], [125, '']);
+    assert.match(wrong.stderr, /^sluice: --max-connections must be a whole number .*\n$/);
+    const taken = await background.run(['serve', '--daemon', '--token-file', '/no/such/file']);
+    assert.equal(taken.status, 125);
+    assert.match(taken.stderr, /^sluice: the server in the background did not start: .*\/no\/such\/file.*\n$/);
+    assert.match((await background.run(['serve', '--stop', '--daemon'])).stderr, /--stop takes no other options/);
+  });
+
+  test('goes by itself when nobody needs it', async () => {
+    await using background = new Background();
+    await background.good(['serve', '--daemon', '--idle-exit-ms', '3000', '--keep-released-ms', '100']);
+    await background.good(['exec', '-d', '--name', 'short', '--', 'sleep', '0.1']);
+    await eventually(() => assert.equal(existsSync(join(background.folder, 'sluice', 'socket')), false));
+  });
+
+  test('keeps its socket and its log to its owner, and trusts no folder that others can enter', async () => {
+    await using background = new Background();
+    const own = join(background.folder, 'sluice');
+    await background.good(['exec', '-d', '--name', 'x', '--', 'true']);
+    assert.deepEqual(
+      [own, join(own, 'socket'), join(own, 'serve.log')].map((file) => statSync(file).mode & 0o777),
+      [0o700, 0o600, 0o600],
+    );
+    assert.equal(readFileSync(join(own, 'serve.log'), 'utf8'), '');
+    await background.good(['serve', '--stop']);
+    chmodSync(own, 0o755);
+    const open = await background.run(['exec', '-d', '--', 'true']);
+    assert.deepEqual([open.status, open.stdout], [125, '']);
+    assert.match(open.stderr, /is not yours alone/);
+    chmodSync(own, 0o700);
+    const linked = join(background.folder, 'other');
+    mkdirSync(linked);
+    symlinkSync(own, join(linked, 'sluice'));
+    assert.match((await background.run(['ps'], { env: { XDG_RUNTIME_DIR: linked } })).stderr, /is not yours alone/);
+  });
+
+  test('gives a detached command our folder and variables, and a terminal with -t', async () => {
+    await using background = new Background();
+    const script = 'pwd; echo "$OURS"; [ -t 0 ] && stty size';
+    await background.good(['exec', '-dt', '--name', 'x', '--', 'sh', '-c', script], {
+      cwd: background.folder,
+      env: { OURS: 'it' },
+    });
+    assert.equal(await background.good(['logs', '-f', 'x']), `${background.folder}\nit\n24 80\n`);
+  });
+
+  test('says what is wrong with a name', async () => {
+    await using background = new Background();
+    assert.match(
+      (await background.run(['logs', 'web'])).stderr,
+      /^sluice: no server is running, so there are no processes; .*exec -d.*\n$/,
+    );
+    await background.good(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
+    await background.good(['exec', '-d', '--name', 'worker-2', '--', 'sleep', '600']);
+    const taken = await background.run(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
+    assert.deepEqual([taken.status, taken.stderr], [125, 'sluice: process worker-1 already exists\n']);
+    assert.match((await background.run(['kill', 'wroker-1'])).stderr, /there is no process "wroker-1"; did you mean worker-1\?/);
+    assert.match(
+      (await background.run(['kill', 'worker'])).stderr,
+      /"worker" can be \w{8}\/worker-1 or \w{8}\/worker-2; say which/,
+    );
+    const [{ sessionId = '' } = {}] = JSON.parse(await background.good(['ps', '--json'])) as ProcessStatus[];
+    assert.equal(await background.good(['kill', `${sessionId.slice(0, 8)}/worker-1`]), '');
+    assert.equal(await background.good(['kill', 'worker-2']), '');
+    for (const command of ['logs', 'attach', 'snapshot', 'wait', 'send', 'kill', 'resize']) {
+      const { status, stderr } = await background.run([command]);
+      assert.equal(status, 125);
+      assert.match(stderr, new RegExp(`^sluice: ${command} needs [^\\n]*sluice ${command} NAME[^\\n]*\\n$`));
+    }
+  });
+});
+
+describe('on the server in the background', () => {
+  let background: Background;
+  before(async () => {
+    background = new Background();
+    await background.good(['serve', '--daemon', '--retained-bytes', '200000', '--head-bytes', '1000']);
+  });
+  after(() => background[Symbol.asyncDispose]());
+  guardAgainstLeaks();
+  const start = (name: string, ...command: string[]) => background.good(['exec', '-d', '--name', name, ...command]);
+
+  describe('sluice ps', () => {
+    test('shows a table, JSON or names, of all or of running processes', async () => {
+      await start('lives', '--', 'sleep', '600');
+      await start('failed', '--', 'sh', '-c', 'printf x; exit 3');
+      await background.run(['wait', 'failed']);
+      const table = await background.good(['ps']);
+      assert.match(table, /^NAME {4}STATE {5}PID {2,}AGE {2,}OUTPUT {2}COMMAND\n/);
+      assert.match(table, /\nlives {3}running {3}\d+ +\d+s +0B {6}sleep 600\n/);
+      assert.match(table, /\nfailed {2}exited 3 {2}\d+ +\d+s +1B {6}sh -c 'printf x; exit 3'\n/);
+      const json = JSON.parse(await background.good(['ps', '--json'])) as ProcessStatus[];
+      assert.deepEqual(
+        json.map(({ processId, state }) => [processId, state]),
+        [
+          ['lives', 'running'],
+          ['failed', 'closed'],
+        ],
+      );
+      assert.equal(await background.good(['ps', '-q', '--running']), 'lives\n');
+      await background.good(['kill', 'lives']);
+    });
+
+    test('has colours in a terminal only, and not with NO_COLOR', async () => {
+      await using coloured = await InTerminal.open(['ps'], { env: background.env });
+      assert.match((await coloured.rest()).text, /\p{Cc}\[31mexited 3 *\p{Cc}\[39m/u);
+      await using plain = await InTerminal.open(['ps'], { env: { ...background.env, NO_COLOR: '1' } });
+      assert.doesNotMatch((await plain.rest()).text, /\p{Cc}\[/u);
+    });
+
+    test('goes on with --watch: prints again when something has changed, ends with Ctrl-C', async () => {
+      const child = startSluice(['ps', '--watch', '--json', '--running'], { env: background.env });
+      const out = collect(child.stdout);
+      const lines = () =>
+        Buffer.concat(out)
+          .toString()
+          .trim()
+          .split('\n')
+          .map((line) => (JSON.parse(line) as ProcessStatus[]).length);
+      await once(child.stdout, 'data');
+      await start('watched', ...ticking);
+      await eventually(() => assert.deepEqual(lines(), [0, 1]));
+      await background.good(['kill', 'watched']);
+      await eventually(() => assert.deepEqual(lines(), [0, 1, 0]));
+      child.kill('SIGINT');
+      assert.equal(await ended(child), 0);
+    });
+  });
+
+  describe('sluice logs', () => {
+    before(async () => {
+      await start('mixed', '--', 'sh', '-c', 'echo one; echo two >&2; printf "\\033[31mred\\033[0m\\n"; printf "no end"');
+      await background.run(['wait', 'mixed']);
+    });
+
+    test('prints everything, one stream, the last lines, or what came after a number', async () => {
+      // In which order two pipes are read is nobody's promise.
+      assert.match(await background.good(['logs', 'mixed']), /^(?=[^]*one\n)(?=[^]*two\n)(?=[^]*red\n)(?=[^]*no end)[^]{18}$/);
+      assert.equal(await background.good(['logs', '--stream', 'stdout', 'mixed']), 'one\nred\nno end');
+      assert.equal(await background.good(['logs', '--stream=stderr', 'mixed']), 'two\n');
+      assert.equal(await background.good(['logs', '--stream', 'stdout', '-n', '2', 'mixed']), 'red\nno end');
+      assert.equal(await background.good(['logs', '--tail', '0', 'mixed']), '');
+      assert.equal(await background.good(['logs', '--since-seq', '1000', 'mixed']), '');
+      assert.match(
+        (await background.run(['logs', '--stream', 'stdin', 'mixed'])).stderr,
+        /--stream must be one of stdout, stderr, got "stdin"/,
+      );
+    });
+
+    test('leaves escape sequences in with --raw, and in a terminal', async () => {
+      assert.match(await background.good(['logs', '--raw', 'mixed']), /\p{Cc}\[31mred\p{Cc}\[0m\n/u);
+      await using terminal = await InTerminal.open(['logs', 'mixed'], { env: background.env });
+      assert.match((await terminal.rest()).text, /\p{Cc}\[31mred\p{Cc}\[0m\r\n/u);
+    });
+
+    test('says in a line how much is missing', async () => {
+      // Written in pieces of 64 KiB at most, so that something must be forgotten whatever the pieces are.
+      await start('long', '--', 'awk', 'BEGIN { for (i = 0; i < 60000; i++) print "line " i " of many" }');
+      await background.run(['wait', 'long']);
+      const text = await background.good(['logs', 'long']);
+      const missing = Number(/^\[sluice: (\d+) bytes are missing here; .*\]$/m.exec(text)?.[1]);
+      const total = Array.from({ length: 60_000 }, (_, index) => `line ${index} of many\n`).join('').length;
+      const shown = text.replace(/\n?\[sluice: [^\n]*\]\n/, '');
+      assert.ok(Math.abs(shown.length + missing - total) <= 1, `${shown.length} shown and ${missing} missing of ${total}`);
+      assert.match(text, /^line 0 of many\n/);
+      assert.match(text, /line 59999 of many\n$/);
+    });
+
+    test('goes on with --follow until the process ends, and after a hole', async () => {
+      const child = startSluice(['logs', '-f', 'followed'], { env: background.env });
+      const early = collect(child.stderr);
+      assert.equal(await ended(child), 125);
+      assert.match(Buffer.concat(early).toString(), /there is no process "followed"/);
+      await start('followed', '--', 'sh', '-c', 'while read -r line; do echo "got $line"; done; echo over');
+      const follower = startSluice(['logs', '--follow', 'followed'], { env: background.env });
+      const out = collect(follower.stdout);
+      for (const word of ['a', 'b', 'c']) {
+        await background.good(['send', 'followed', `${word}\n`]);
+        await eventually(() => assert.match(Buffer.concat(out).toString(), new RegExp(`got ${word}\\n$`)));
+      }
+      await background.good(['send', '--eof', 'followed']);
+      assert.equal(await ended(follower), 0);
+      assert.equal(Buffer.concat(out).toString(), 'got a\ngot b\ngot c\nover\n');
+    });
+
+    test('exits with 141 when nobody reads it any more', async () => {
+      await start('endless', ...ticking);
+      const child = startSluice(['logs', '-f', 'endless'], { env: background.env });
+      await once(child.stdout, 'data');
+      child.stdout.destroy();
+      assert.equal(await ended(child), 141);
+      await background.good(['kill', 'endless']);
+    });
+  });
+
+  test('sluice snapshot prints beginning and end, or JSON', async () => {
+    await start('snap', '--', 'sh', '-c', 'printf "\\033[1mbold\\033[0m\\n"; echo err >&2');
+    await background.run(['wait', 'snap']);
+    assert.equal(await background.good(['snapshot', 'snap']), 'bold\nerr\n');
+    assert.equal(await background.good(['snapshot', '--raw', '--stream', 'stdout', 'snap']), '\x1b[1mbold\x1b[0m\n');
+    const { processId, streams } = JSON.parse(await background.good(['snapshot', '--json', '--stream', 'stderr', 'snap'])) as {
+      processId: string;
+      streams: object;
+    };
+    assert.deepEqual(
+      [processId, streams],
+      ['snap', { stderr: { head: 'ZXJyCg==', tail: '', truncated: false, droppedBytes: 0 } }],
+    );
+    assert.match(
+      await background.good(['snapshot', 'long']),
+      /line 0 of many\n.*\n\[sluice: \d+ bytes are missing here;.*line 59999 of many\n$/s,
+    );
+  });
+
+  test('sluice wait exits as the process did, or with 124', async () => {
+    await start('exits', '--', 'sh', '-c', 'read -r line; exit 6');
+    assert.deepEqual(await background.run(['wait', '--timeout', '50ms', 'exits']), {
+      status: 124,
+      stdout: '',
+      stderr: 'sluice: exits still runs\n',
+    });
+    const waiting = background.run(['wait', '--json', 'mixed', 'exits']);
+    await background.good(['send', 'exits', 'go\n']);
+    const { status, stdout } = await waiting;
+    assert.equal(status, 6);
+    const endings = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { processId: string; code: number; reason: string });
+    assert.deepEqual(
+      endings.map(({ processId, code, reason }) => [processId, code, reason]),
+      [
+        ['mixed', 0, 'exited'],
+        ['exits', 6, 'exited'],
+      ],
+    );
+  });
+
+  test('sluice send types texts and keys in their order, a file, and the end', async () => {
+    await start('typed', '--', 'cat', '-v');
+    await background.good(['send', 'typed', 'a', '--key', 'ctrl-c', 'b', '-k', 'up', '--key=enter', 'c\n']);
+    await background.good(['send', 'typed', '--stdin', '--eof'], { input: 'from a file\n' });
+    await background.run(['wait', 'typed']);
+    assert.equal(await background.good(['logs', 'typed']), 'a^Cb^[[A\nc\nfrom a file\n');
+    assert.match((await background.run(['send', 'typed', 'x'])).stderr, /the stdin of typed is closed/);
+    assert.match(
+      (await background.run(['send', 'typed', '--key', 'strange'])).stderr,
+      /unknown key "strange"; use a character, ctrl-c/,
+    );
+    assert.match((await background.run(['send', 'typed'])).stderr, /send needs a text, --key, --stdin or --eof/);
+  });
+
+  test('sluice resize sets the size of a terminal', async () => {
+    await start('sized', '-t', '--', 'sh', '-c', 'trap "stty size; exit" WINCH; echo ready; while :; do sleep 0.05; done');
+    await eventually(async () => assert.match(await background.good(['logs', 'sized']), /ready/));
+    await background.good(['resize', 'sized', '132x43']);
+    assert.match(await background.good(['logs', '-f', 'sized']), /\n43 132\n$/);
+    for (const wrong of ['132', 'axb', '132x43x1']) {
+      assert.match((await background.run(['resize', 'sized', wrong])).stderr, /resize needs a process and a size/);
+    }
+    await start('pipes', ...ticking);
+    assert.match((await background.run(['resize', 'pipes', '80x24'])).stderr, /process pipes has no terminal/);
+    await background.good(['kill', '-f', 'pipes']);
+  });
+
+  test('sluice kill ends trees, sends signals, takes several, and all', async () => {
+    const tree = 'setsid sleep 600 & echo $! $$; trap "" TERM; while :; do sleep 0.05; done';
+    await start('tree', '--', 'sh', '-c', tree);
+    const pids = await eventually(async () => {
+      const text = await background.good(['logs', 'tree']);
+      return /^(\d+) (\d+)\n$/.exec(text)?.slice(1).map(Number) ?? assert.fail(text);
+    });
+    await background.good(['kill', '--grace', '100ms', 'tree']);
+    assert.deepEqual(await living(pids), []);
+    assert.deepEqual(await background.run(['kill', 'tree']), {
+      status: 1,
+      stdout: '',
+      stderr: 'sluice: tree has ended already\n',
+    });
+
+    await start('asked', '--', 'sh', '-c', 'trap "exit 8" INT; echo ready; while :; do sleep 0.05; done');
+    await eventually(async () => assert.equal(await background.good(['logs', 'asked']), 'ready\n'));
+    await background.good(['kill', '--signal', 'INT', 'asked']);
+    assert.equal((await background.run(['wait', 'asked'])).status, 8);
+
+    for (const name of ['k1', 'k2', 'k3']) await start(name, '--', 'sleep', '600');
+    await background.good(['kill', '--force', 'k1', 'k2']);
+    assert.equal((await background.run(['wait', 'k1'])).status, 137);
+    await background.good(['kill', '--all']);
+    assert.equal((await background.run(['wait', 'k3'])).status, 143);
+    assert.equal(await background.good(['ps', '-q', '-r']), '');
+    assert.match((await background.run(['kill', '--all', 'k1'])).stderr, /--all and names exclude each other/);
+    assert.match((await background.run(['kill', '-s', 'INT', '-f', 'k1'])).stderr, /--signal sends one signal and nothing else/);
+  });
+});
