@@ -1,7 +1,9 @@
-// Builds the package into dist: compiles src, drops what an older source left behind, and derives the JSON Schema of the protocol.
+// Builds the package into dist: compiles src, drops what an older source left behind, packs the command line, and derives the
+// JSON Schema of the protocol and the man page.
 
-import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { bundleCommandLine } from './bundle.mjs';
 import { root, succeeds, tool } from './tool.mjs';
 
 const source = path.join(root, 'src');
@@ -9,8 +11,9 @@ const output = path.join(root, 'dist');
 
 if (!succeeds(tool('tsc'), ['-b', 'tsconfig.json'])) process.exit(1);
 removeOrphans();
-makeExecutable(path.join(output, 'cli', 'main.js'));
+await bundleCommandLine(output, path.join(output, 'bin'));
 await writeSchema(path.join(output, 'protocol', 'schema.json'));
+await writeManPage(path.join(output, 'sluice.1'));
 
 /** The compiler never deletes: without this a removed source would live on in dist, and in the published package. */
 function removeOrphans() {
@@ -21,11 +24,12 @@ function removeOrphans() {
   }
 }
 
-function makeExecutable(file) {
-  if (existsSync(file)) chmodSync(file, 0o755);
-}
-
 async function writeSchema(file) {
   const { protocolSchema } = await import('./protocol-schema.mjs');
   writeFileSync(file, `${JSON.stringify(protocolSchema(), undefined, 2)}\n`);
+}
+
+async function writeManPage(file) {
+  const { manPage } = await import('./man-page.mjs');
+  writeFileSync(file, await manPage());
 }

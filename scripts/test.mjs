@@ -4,6 +4,8 @@
 //   npm test -- --only-tests              without the static checks
 //   npm test -- --only-tests bytes stdio  only test files with one of these words in their path
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -19,20 +21,20 @@ const { values: options, positionals: words } = parseArgs({
 });
 
 console.log(`Node ${process.version}`);
-step('build', () => succeeds(process.execPath, ['scripts/build.mjs']));
-step('compile tests', () => succeeds(tool('tsc'), ['-b', 'tsconfig.test.json']));
+await step('build', () => succeeds(process.execPath, ['scripts/build.mjs']));
+await step('compile tests', () => succeeds(tool('tsc'), ['-b', 'tsconfig.test.json']));
 if (!options['only-tests']) {
-  step('lint', () => succeeds(tool('oxlint'), ['--type-aware', '--deny-warnings']));
-  step('format', () => succeeds(tool('oxfmt'), ['--check']));
-  step('unused code', () => succeeds(tool('knip'), ['--no-progress']));
-  step('package', packageIsSound);
+  await step('lint', () => succeeds(tool('oxlint'), ['--type-aware', '--deny-warnings']));
+  await step('format', () => succeeds(tool('oxfmt'), ['--check']));
+  await step('unused code', () => succeeds(tool('knip'), ['--no-progress']));
+  await step('package', packageIsSound);
 }
-step('tests', testsPass);
+await step('tests', testsPass);
 
-function step(name, passes) {
+async function step(name, passes) {
   console.log(`\n▸ ${name}`);
   const startedAt = performance.now();
-  const passed = passes();
+  const passed = await passes();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (passed) return console.log(`✓ ${name}: ${seconds} s`);
   console.error(`✗ ${name} failed after ${seconds} s`);
@@ -54,22 +56,38 @@ function packageIsSound() {
   }
 }
 
-/** One file at a time: each guards against leaked processes, and must see only its own. */
-function testsPass() {
+/**
+ * Two files at a time, since most of a test is waiting; each in a process and with a folder for temporary files of its own, because
+ * each guards against leaks and must see only what it left itself.
+ */
+async function testsPass() {
   const files = testFiles();
   if (files.length === 0) {
     console.error(`no test file has ${words.map((word) => `"${word}"`).join(' or ')} in its path`);
     return false;
   }
-  return succeeds(process.execPath, [
-    '--enable-source-maps',
-    '--test',
-    '--test-concurrency=1',
-    `--test-timeout=${fileTimeoutMs}`,
-    '--test-reporter=spec',
-    '--test-reporter-destination=stdout',
-    ...files,
-  ]);
+  const failed = [];
+  const lane = async () => {
+    for (let file = files.shift(); file !== undefined; file = files.shift()) {
+      if (!(await fileSucceeds(file))) failed.push(file);
+    }
+  };
+  await Promise.all([lane(), lane()]);
+  if (failed.length > 0) console.error(`failed:\n${failed.map((file) => `  ${file}`).join('\n')}`);
+  return failed.length === 0;
+}
+
+/** Prints a file's report when it is complete, so that two of them do not mix. */
+async function fileSucceeds(file) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
+  const flags = ['--enable-source-maps', '--test', `--test-timeout=${fileTimeoutMs}`, '--test-reporter=spec'];
+  const child = spawn(process.execPath, [...flags, file], { cwd: root, env: { ...process.env, TMPDIR: folder } });
+  const report = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => report.push(piece));
+  const [code] = await once(child, 'close');
+  console.log(`\n${file}\n${Buffer.concat(report).toString().trimEnd()}`);
+  rmSync(folder, { recursive: true, force: true });
+  return code === 0;
 }
 
 /** Listed from the sources, because a compiled test outlives its source. */

@@ -95,7 +95,6 @@ export const exec = defineCommand(
 );
 
 async function run({ flags, operands }: Input<typeof options>): Promise<number> {
-  keepHeapSmall();
   const server = namedServer(flags, process.env);
   refuseContradictions(flags, operands, server);
   const terminal = flags.tty ? new LocalTerminal() : undefined;
@@ -108,6 +107,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const started = await client.start(start).catch(notStarted);
   if (started instanceof ExecError) return tellNotStarted(started, flags);
   await using child = started;
+  keepHeapSmall(); // not before: it costs what is still to be loaded its code cache, 5 ms
   if (flags.detach) return await leave(child);
   using _size = terminal?.lendSize(child);
   const detachKeys = terminal !== undefined && server?.kind === 'address' ? keysOf(flags) : undefined;

@@ -6,6 +6,9 @@ import { type CommandEntry, commandGroups } from './commands.js';
 /** Columns a terminal has at least. */
 const width = 100;
 
+/** Longest example that leaves room for its meaning beside it. */
+const exampleColumns = 60;
+
 export function commandHelp({ name, usage, about, examples, options, notes = [] }: Manual): string {
   const sections = optionGroups(options).map(([heading, rows]) => [heading, ...rows.flatMap(describeOption)].join('\n'));
   return `${[
@@ -62,9 +65,15 @@ function describeOption([name, option]: [string, Option]): string[] {
   return [spelled.padEnd(column) + first.trimStart(), ...rest];
 }
 
+/** Meanings in a column of their own; below a line that is too long for that. */
 function examplesText(examples: Manual['examples']): string {
-  const widest = Math.max(...examples.map(({ line }) => line.length));
-  return examples.map(({ line, meaning }) => `  ${line.padEnd(widest)}   ${meaning}`.trimEnd()).join('\n');
+  const longest = Math.max(...examples.map(({ line }) => line.length).filter((length) => length <= exampleColumns), 0);
+  return examples
+    .flatMap(({ line, meaning }) => {
+      const column = `${' '.repeat(longest + 5)}${meaning}`;
+      return line.length > longest ? [`  ${line}`, column] : [`  ${line.padEnd(longest)}   ${meaning}`];
+    })
+    .join('\n');
 }
 
 /** Words in lines of at most `width`, each indented. */

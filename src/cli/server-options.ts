@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs';
 import type { Client } from '../client/index.js';
-import { connect, launchServer } from '../local/index.js';
 import { type Flags, UsageError } from './command.js';
 import { splitShellWords } from './shell-words.js';
 
@@ -67,10 +66,13 @@ export async function openServer(server: NamedServer, { reconnect }: Pick<Server
   const timeouts = reconnect === undefined ? {} : { timeouts: { reconnectMs: reconnect } };
   switch (server.kind) {
     case 'address':
-      return connect(server.url, { ...timeouts, ...(server.token === undefined ? {} : { token: server.token }) });
+      return (await import('../local/index.js')).connect(server.url, {
+        ...timeouts,
+        ...(server.token === undefined ? {} : { token: server.token }),
+      });
     case 'launched': {
       const [command, ...args] = server.command;
-      return launchServer({ command, args });
+      return (await import('../local/index.js')).launchServer({ command, args });
     }
   }
 }

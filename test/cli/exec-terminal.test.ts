@@ -104,8 +104,13 @@ describe('sluice exec -t', () => {
 
   test('on a server: takes other detach keys, or none', async () => {
     await using server = await SluiceServer.start('unix');
-    const start = (keys: string, name: string) =>
-      InTerminal.open(['exec', '-t', '--connect', server.url, '--detach-keys', keys, '--name', name, '--', 'cat', '-v']);
+    /** What is typed before our terminal is raw would be read by the terminal itself. */
+    const start = async (keys: string, name: string) => {
+      const flags = ['--connect', server.url, '--detach-keys', keys, '--name', name];
+      const terminal = await InTerminal.open(['exec', '-t', ...flags, '--', 'sh', '-c', 'echo ready; exec cat -v']);
+      await terminal.see('ready');
+      return terminal;
+    };
     await using other = await start('ctrl-a,d', 'other');
     await other.type('\u0010\u0002\r');
     await other.see('^P^B');

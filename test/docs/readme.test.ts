@@ -22,7 +22,7 @@ function blocks(language: string): string[] {
 
 /** Runs the README's server until disposed. */
 async function served(command: string): Promise<AsyncDisposable> {
-  const server = spawn(join(root, 'dist', 'cli', 'main.js'), command.split(' ').slice(2), {
+  const server = spawn(join(root, 'dist', 'bin', 'sluice.cjs'), command.split(' ').slice(2), {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   await once(server.stdout, 'data');

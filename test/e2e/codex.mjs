@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
 });
 const names = choice('only', options.only, Object.keys(scenarios));
 const transports = choice('transport', options.transport, ['ws', 'token', 'stdio']);
-const sluice = [process.execPath, fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url)), 'serve'];
+const sluice = [process.execPath, fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url)), 'serve'];
 const serverCommand = options.server?.trim().split(/\s+/) ?? sluice;
 
 if (process.platform !== 'linux') throw new Error('what is left running is looked for in /proc, which only Linux has');

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-export const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+export const program = fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url));
 
 /** Every byte limit and time is a flag: `{ drainQuietMs: 200 }` is `--drain-quiet-ms 200`. */
 export function limitFlags(limits: Readonly<Record<string, number>> = {}): string[] {

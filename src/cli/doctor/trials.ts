@@ -53,7 +53,7 @@ export async function nothingLeftBehind(): Promise<Finding> {
     if (!isLiving(stray)) return { state: 'ok', found: `a detached process was gone ${tookMs} ms after its server was killed` };
     return {
       state: 'broken',
-      found: 'a detached process outlives a server that is killed',
+      found: `a detached process, with pid ${stray}, outlived a server that was killed`,
       remedy:
         'let its watchdog have what it needs: /bin/sh; grep and sleep, or with the portable backend ps and awk, in /usr/bin or /bin; ' +
         'a /proc to read; and for processes to be marked, setrlimit with RLIMIT_RTTIME',

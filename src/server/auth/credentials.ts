@@ -2,7 +2,7 @@
 
 import { type KeyObject, createHash, createPublicKey, createSecretKey, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Identity } from '../session-table.js';
+import { type Identity, anybody } from '../session-table.js';
 import { type JwtRules, checkJwt } from './jwt.js';
 
 /** Where credentials come from. Files are read once, by `loadCredentials`. */
@@ -25,9 +25,6 @@ export type Credentials =
   | { readonly kind: 'none' }
   | { readonly kind: 'tokens'; readonly digests: readonly Uint8Array[] }
   | (JwtRules & { readonly kind: 'jwt' });
-
-/** Everybody, where no credentials are asked for. */
-export const anybody: Identity = { subject: 'anybody' };
 
 export type Authentication =
   | { readonly ok: true; readonly identity: Identity }
