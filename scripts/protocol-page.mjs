@@ -29,6 +29,8 @@ const exampleValues = {
 };
 const exampleProblems = {
   internalError: 'internal error',
+  invalidRequest: 'command must not be empty',
+  sandboxUnavailable: 'sandboxed commands need bubblewrap, which is not installed; install it with "apt install bubblewrap"',
   invalidParams: 'size.rows: expected a value of at least 1, got 0',
   spawnFailed: 'program "nonesuch" was not found',
 };

@@ -12,7 +12,8 @@ export {
   type StartOptions,
 } from './client/index.js';
 export { type LaunchOptions, type NodeConnectOptions, connect, connectInProcess, launchServer } from './local/index.js';
-export { type Ending, ExecError, type Io, isExecError } from './protocol/index.js';
+export { Sandbox, prepareSandboxed } from './process/index.js';
+export { type Ending, ExecError, type Io, type SandboxPolicy, isExecError } from './protocol/index.js';
 
 /** Runs one command on this machine and collects what it wrote. Nothing of it is left when the promise settles. */
 export async function run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {

@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   local: ['client', 'server', 'transport', 'rpc', 'protocol'],
   runner: ['client', 'protocol', 'base'],
   cli: ['base', 'protocol', 'rpc', 'transport', 'process', 'server', 'client', 'local', 'runner', 'index.ts'],
-  'index.ts': ['client', 'local', 'protocol'],
+  'index.ts': ['client', 'local', 'process', 'protocol'],
 };
 
 /** Run in a browser as well as in Node. */

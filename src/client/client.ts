@@ -9,6 +9,7 @@ import {
   type ProcessStatus,
   asProcessId,
 } from '../protocol/index.js';
+import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
 import type { ExecLink } from './exec-link.js';
 import { ProcessHandle } from './process-handle.js';
 import { type RunOptions, type RunResult, runCommand } from './run.js';
@@ -91,6 +92,14 @@ export class Client implements AsyncDisposable {
   /** Runs a command to its end and collects what it wrote. */
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
     return runCommand(this, argv, options);
+  }
+
+  /**
+   * Runs a command to its end in one call, without a handle: nothing of it is retained, it ends with the connection, and a lost
+   * connection is an error. For what must survive one, use `run` or `start`.
+   */
+  exec(command: readonly string[], options?: ExecOptions): PendingExec {
+    return execCommand(this.#link, command, options);
   }
 
   /** Running processes, and ended ones that are still readable. */

@@ -1,6 +1,16 @@
 // What a client is driven by: calls one way, events the other. In-process it is the service itself; over a wire, a stub.
 
-import type { Ending, ExecService, Params, ProcessEvent, ProcessId, ProcessStatus, Seq } from '../protocol/index.js';
+import type {
+  CommandService,
+  Ending,
+  ExecService,
+  Notification,
+  Params,
+  ProcessEvent,
+  ProcessId,
+  ProcessStatus,
+  Seq,
+} from '../protocol/index.js';
 
 /** The events of one process in order. What is not taken holds the process back, never memory. */
 export interface EventSource {
@@ -17,8 +27,15 @@ export interface Attached {
   readonly events: EventSource;
 }
 
+/** Output of a one-shot command. */
+export type OutputDelta = Notification<'command/exec/outputDelta'>;
+
 export interface ExecLink {
   readonly service: ExecService;
+  /** One-shot commands; they end with the connection, and none is run again on another. */
+  readonly commands: CommandService;
+  /** Calls `listener` with the output of the command of this id until disposed. */
+  onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;
   /** Whoever opens a source closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
   /** Joins a process that somebody else started; also one of another session. */

@@ -4,8 +4,10 @@ export { type AttachOptions, Client, type ListOptions, type StartOptions } from 
 export { type ConnectOptions, type Timeouts, connectOver, defaultTimeouts } from './connect.js';
 export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
-export type { Attached, EventSource, ExecLink } from './exec-link.js';
+export type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
+export type { ExecOptions, ExecOutput, ExecResult, PendingExec } from './exec.js';
+export type { Input } from './input.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';
 export type { OutputChunk } from './output-queue.js';
 export { type Line, type LinesOptions, ProcessHandle, type ReadOptions, type TerminateOptions } from './process-handle.js';
-export { type CollectedStream, type Input, OutputCollector, type RunOptions, type RunResult } from './run.js';
+export { type CollectedStream, OutputCollector, type RunOptions, type RunResult } from './run.js';

@@ -5,26 +5,27 @@ import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 import {
+  type CommandMethod,
+  type CommandService,
   type ExecService,
   type Params,
-  type ProcessEvent,
   type ProcessId,
   type Result,
   type Seq,
   type SessionMethod,
-  decodeOutputFrame,
   execError,
+  isCommandMethod,
   isSessionMethod,
-  notifications,
   requests,
   toWire,
 } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
-import type { Attached, EventSource, ExecLink } from './exec-link.js';
+import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
 import { encodedWrite, processIdIn } from './remote-params.js';
 import { RemoteSource } from './remote-source.js';
+import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
 
 export interface RemoteOptions {
@@ -42,8 +43,10 @@ export interface RemoteOptions {
   readonly closed?: () => Promise<unknown>;
 }
 
-/** Calls that a second arrival would change the meaning of. */
-const unrepeatable: ReadonlySet<CallMethod> = new Set(['process/signal']);
+/** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
+function isUnrepeatable(method: CallMethod): boolean {
+  return method === 'process/signal' || isCommandMethod(method);
+}
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -55,7 +58,7 @@ const retryMs = 100;
 const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
 
 /** What a link calls beside the service: which processes of other sessions it has to do with. */
-type CallMethod = SessionMethod | 'process/attach' | 'process/detach' | 'process/release';
+type CallMethod = SessionMethod | CommandMethod | 'process/attach' | 'process/detach' | 'process/release';
 
 interface PendingCall {
   readonly method: CallMethod;
@@ -65,10 +68,12 @@ interface PendingCall {
 
 export class RemoteLink implements ExecLink {
   readonly service: ExecService;
+  readonly commands: CommandService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
   /** Processes of other sessions, to be joined again by every new connection. */
   readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
+  readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
@@ -79,11 +84,12 @@ export class RemoteLink implements ExecLink {
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
-    const methods = Object.keys(requests).filter(isSessionMethod);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets dynamic names: one function for each of its methods
-    this.service = Object.fromEntries(
-      methods.map((method) => [method, (params: object | null | undefined) => this.#call(method, params)]),
-    ) as unknown as ExecService;
+    const stub = (method: CallMethod) => [method, (params: object | null | undefined) => this.#call(method, params)];
+    const methods = Object.keys(requests);
+    // oxlint-disable typescript/no-unsafe-assignment -- the table meets dynamic names: one function for each of its methods
+    this.service = Object.fromEntries(methods.filter(isSessionMethod).map(stub));
+    this.commands = Object.fromEntries(methods.filter(isCommandMethod).map(stub));
+    // oxlint-enable typescript/no-unsafe-assignment
   }
 
   /** Connects and greets. */
@@ -100,6 +106,11 @@ export class RemoteLink implements ExecLink {
   /** Resolves when the link is over for good; with why, unless it was closed from here. */
   get ended(): Promise<string | undefined> {
     return this.#ended.promise;
+  }
+
+  onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable {
+    this.#deltaListeners.set(processId, listener);
+    return { [Symbol.dispose]: () => void this.#deltaListeners.delete(processId) };
   }
 
   follow(processId: ProcessId, afterSeq: Seq): EventSource {
@@ -180,7 +191,7 @@ export class RemoteLink implements ExecLink {
           return call.answer.reject(toExecError(error));
         }
         // Lost on the way: sent again when the connection is back, unless that could do harm.
-        if (this.#isOver || unrepeatable.has(call.method)) return call.answer.reject(error);
+        if (this.#isOver || isUnrepeatable(call.method)) return call.answer.reject(error);
         if (call.method === 'process/start') call.params = Object.assign({}, call.params, { retry: true });
       },
     );
@@ -191,8 +202,8 @@ export class RemoteLink implements ExecLink {
     const connection = new Connection(await open(), limits, clock);
     connection.serve({
       request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
-      notification: (method, params) => this.#onNotification(method, params),
-      binary: (frame) => this.#onBinary(frame),
+      notification: (method, params) => this.#onTold(readTold(method, params)),
+      binary: (frame) => this.#onTold(readToldFrame(frame)),
       encode: (result) => result,
       errorBody: (error) => ({ code: -32601, message: String(error) }),
     });
@@ -268,24 +279,13 @@ export class RemoteLink implements ExecLink {
     this.#connection?.notify('process/ack', { processId, seq });
   }
 
-  #onBinary(frame: Uint8Array): void {
-    const output = decodeOutputFrame(frame);
-    if (output !== undefined) this.#deliver({ type: 'output', ...output });
-  }
-
-  #onNotification(method: string, params: unknown): void {
-    switch (method) {
-      case 'process/output':
-        return this.#deliver({ type: 'output', ...v.parse(notifications[method].params, params) });
-      case 'process/exited':
-        return this.#deliver({ type: 'exited', ...v.parse(notifications[method].params, params) });
-      case 'process/closed':
-        return this.#deliver({ type: 'closed', ...v.parse(notifications[method].params, params) });
-      default: // a newer server's; nothing here asked for it
+  #onTold(told: Told | undefined): void {
+    switch (told?.kind) {
+      case 'event':
+        return this.#sources.get(told.event.processId)?.push(told.event);
+      case 'delta':
+        return this.#deltaListeners.get(told.delta.processId)?.(told.delta);
+      case undefined: // a newer server's; nothing here asked for it
     }
-  }
-
-  #deliver(event: ProcessEvent): void {
-    this.#sources.get(event.processId)?.push(event);
   }
 }

@@ -3,10 +3,8 @@
 import { joinBytes } from '../base/join-bytes.js';
 import type { Ending } from '../protocol/index.js';
 import type { Client, StartOptions } from './client.js';
+import { type Input, piecesOf } from './input.js';
 import type { ProcessHandle } from './process-handle.js';
-
-/** Bytes to feed to stdin: all at once, or as they come. */
-export type Input = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 export interface RunOptions extends Omit<StartOptions, 'argv' | 'prepared'> {
   /** Written to stdin, which is then closed. */
@@ -33,9 +31,6 @@ export interface RunResult {
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 
-/** Bytes per write: a large input goes at the pace the process reads. */
-const writeBytes = 64 * 1024;
-
 export async function runCommand(client: Client, argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { input, maxOutputBytes = defaultMaxOutputBytes, signal, ...start } = options;
   signal?.throwIfAborted();
@@ -60,17 +55,8 @@ export async function runCommand(client: Client, argv: readonly string[], option
 }
 
 async function feed(child: ProcessHandle, input: Input): Promise<void> {
-  if (typeof input === 'string' || input instanceof Uint8Array) await writeAll(child, input);
-  else for await (const piece of input) if ((await writeAll(child, piece)) === 'stdinClosed') return;
+  for await (const piece of piecesOf(input)) if ((await child.write(piece)) === 'stdinClosed') return;
   await child.closeStdin();
-}
-
-async function writeAll(child: ProcessHandle, piece: string | Uint8Array): Promise<'accepted' | 'stdinClosed'> {
-  const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece;
-  for (let at = 0; at < bytes.length; at += writeBytes) {
-    if ((await child.write(bytes.subarray(at, at + writeBytes))) === 'stdinClosed') return 'stdinClosed';
-  }
-  return 'accepted';
 }
 
 /** Keeps the first bytes and counts the rest. */

@@ -1,15 +1,22 @@
 // A client wired straight to a session of its own: no JSON, no wire, the same behaviour.
 
-import { Client } from '../client/index.js';
-import { type Params, execError } from '../protocol/index.js';
-import { Server, type ServerOptions, createExecService } from '../server/index.js';
+import { Client, type ExecLink, type OutputDelta } from '../client/index.js';
+import { type Params, type ProcessId, execError } from '../protocol/index.js';
+import { Commands, Server, type ServerOptions, createExecService } from '../server/index.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
   const server = new Server(options);
   const session = server.openSession();
-  const link = {
+  const listeners = new Map<ProcessId, (delta: OutputDelta) => void>();
+  const commands = new Commands(session, async (delta) => listeners.get(delta.processId)?.(delta));
+  const link: ExecLink = {
     service: createExecService(session),
+    commands: commands.service,
+    onOutputDelta: (processId: ProcessId, listener: (delta: OutputDelta) => void) => {
+      listeners.set(processId, listener);
+      return { [Symbol.dispose]: () => void listeners.delete(processId) };
+    },
     follow: session.follow.bind(session),
     attach: async ({ processId, afterSeq, follow }: Params<'process/attach'>) => {
       const events = session.follow(processId, afterSeq ?? 0);

@@ -6,5 +6,6 @@ export type { LogReader, Taken } from './log-reader.js';
 export type { ByteCounter, ManagedProcess, ProcessOptions } from './managed-process.js';
 export type { LogEntry } from './output-log.js';
 export { ProcessTable, type TableLimits } from './process-table.js';
+export { Sandbox, prepareSandboxed } from './sandbox.js';
 export { parseSignal, signalExitCode } from './signals.js';
 export { type BackendName, type SpawnSpec, createBackend } from './spawn.js';

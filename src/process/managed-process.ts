@@ -28,6 +28,8 @@ export interface ProcessOptions {
   /** Grace between SIGTERM and SIGKILL when whoever ends it names none; the limits' when absent. */
   readonly forceAfterMs: number | undefined;
   readonly metadata: Record<string, unknown> | undefined;
+  /** What becomes of descendants that are left when the process has ended and its output is drained; they are kept when absent. */
+  readonly leftovers?: 'keep' | 'end';
 }
 
 /** Told of every byte, for whoever counts them. */
@@ -241,7 +243,9 @@ export class ManagedProcess {
   }
 
   #closeWhenOver(): void {
-    if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded || this.#termination.isUnderWay) return;
+    if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded) return;
+    if (this.#options.leftovers === 'end') this.#termination.begin(0);
+    if (this.#termination.isUnderWay) return;
     this.#isClosed = true;
     this.#cancelTimers();
     this.#child = undefined;

@@ -3,7 +3,6 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
-import { size } from './process.js';
 
 export const sandboxPolicy = v.variant('type', [
   v.object({ type: v.literal('dangerFullAccess') }),
@@ -17,36 +16,51 @@ export const sandboxPolicy = v.variant('type', [
   }),
 ]);
 
+export type SandboxPolicy = v.InferOutput<typeof sandboxPolicy>;
+
+/** Checked by the handler, which has Codex's words for what is wrong. */
+const looseSize = v.object({ rows: v.pipe(v.number(), v.integer()), cols: v.pipe(v.number(), v.integer()) });
+
 export const commandExecParams = v.object({
-  command: v.array(v.string()),
+  command: v.pipe(v.array(v.string()), v.description('Program and arguments')),
   processId: v.pipe(
     v.nullish(processId),
     v.description('Needed for tty, streaming and follow-up calls; private to the connection'),
   ),
-  tty: v.nullish(v.boolean()),
-  streamStdin: v.nullish(v.boolean()),
+  tty: v.pipe(v.nullish(v.boolean()), v.description('Run it on a terminal; implies both streams')),
+  streamStdin: v.pipe(v.nullish(v.boolean()), v.description('Keep stdin open for command/exec/write; else it is empty')),
   streamStdoutStderr: v.pipe(v.nullish(v.boolean()), v.description('Send output as notifications and leave it out of the reply')),
-  outputBytesCap: v.pipe(v.nullish(seq), v.description('Bytes kept per stream; 1 MiB when absent')),
-  disableOutputCap: v.nullish(v.boolean()),
-  timeoutMs: v.pipe(v.nullish(v.number()), v.description('10 s when absent')),
-  disableTimeout: v.nullish(v.boolean()),
-  cwd: v.nullish(v.string()),
-  env: v.pipe(v.nullish(v.record(v.string(), v.nullable(v.string()))), v.description('null unsets')),
-  size: v.nullish(size),
-  sandboxPolicy: v.nullish(sandboxPolicy),
+  outputBytesCap: v.pipe(
+    v.nullish(seq),
+    v.description('Bytes passed on per stream; 1 MiB when absent. The command runs on beyond it'),
+  ),
+  disableOutputCap: v.pipe(v.nullish(v.boolean()), v.description('No cap; not together with outputBytesCap')),
+  timeoutMs: v.pipe(
+    v.nullish(v.pipe(v.number(), v.integer())),
+    v.description('The command is killed after this long; 10 s when absent'),
+  ),
+  disableTimeout: v.pipe(v.nullish(v.boolean()), v.description('No time limit; not together with timeoutMs')),
+  cwd: v.pipe(v.nullish(v.string()), v.description("Path or file: URI; a relative path starts at the server's folder")),
+  env: v.pipe(
+    v.nullish(v.record(v.string(), v.nullable(v.string()))),
+    v.description("Laid over the server's environment without *KEY*, *SECRET* and *TOKEN*; null unsets"),
+  ),
+  size: v.pipe(v.nullish(looseSize), v.description('Of the terminal; 24 rows of 80 columns when absent')),
+  sandboxPolicy: v.pipe(v.nullish(sandboxPolicy), v.description('As is (dangerFullAccess) when absent')),
+  permissionProfile: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server knows no profiles')),
 });
 
 export const commandExecResult = v.object({
-  exitCode: v.pipe(v.number(), v.integer(), v.description('124 when the time ran out')),
-  stdout: v.string(),
+  exitCode: v.pipe(v.number(), v.integer(), v.description('124 when the time ran out, 128+N for signal N')),
+  stdout: v.pipe(v.string(), v.description('As text, invalid UTF-8 replaced; empty when it was streamed')),
   stderr: v.string(),
-  signal: v.optional(v.string()),
+  signal: v.pipe(v.optional(v.string()), v.description('Name of the signal that ended it')),
   timedOut: v.boolean(),
-  stdoutCapReached: v.boolean(),
+  stdoutCapReached: v.pipe(v.boolean(), v.description('There was more than the cap')),
   stderrCapReached: v.boolean(),
-  stdoutBytes: v.number(),
+  stdoutBytes: v.pipe(v.number(), v.description('Written in all, beyond the cap too')),
   stderrBytes: v.number(),
-  sandboxType: v.string(),
+  sandboxType: v.pipe(v.picklist(['none', 'bubblewrap']), v.description('What the command really ran under')),
 });
 
 export const commandWriteParams = v.object({
@@ -54,6 +68,8 @@ export const commandWriteParams = v.object({
   deltaBase64: v.nullish(bytes),
   closeStdin: v.nullish(v.boolean()),
 });
+
+export const commandResizeParams = v.object({ processId, size: looseSize });
 
 export const outputDelta = v.object({
   processId,

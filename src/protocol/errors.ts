@@ -62,6 +62,14 @@ export const errorTable = {
     (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`,
   ),
   execNotAllowed: row(invalidRequest, (d: { form: 'direct' | 'prepared' }) => `this server does not allow ${d.form} commands`),
+  /** What is asked for makes no sense now, though its form is right. */
+  invalidRequest: row(invalidRequest, (d: { problem: string }) => d.problem),
+  commandNotActive: row(invalidRequest, (d: { processId: string }) => `no active command/exec for process id "${d.processId}"`),
+  commandExists: row(invalidRequest, (d: { processId: string }) => `duplicate active command/exec process id: "${d.processId}"`),
+  stdinNotStreamed: row(invalidRequest, (_: { processId: string }) => 'stdin streaming is not enabled for this command/exec'),
+  stdinEnded: row(invalidRequest, (_: { processId: string }) => 'stdin is already closed'),
+  /** The sandbox that was asked for cannot be had here; the text says what to install. */
+  sandboxUnavailable: row(invalidParams, (d: { problem: string }) => d.problem),
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
 

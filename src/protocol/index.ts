@@ -1,9 +1,12 @@
 // The public language of Sluice. A line here is a promise.
 
 export { decodeBase64, encodeBase64, toWire } from './bytes.js';
+export type { SandboxPolicy } from './command.js';
 export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';
 export {
+  type CommandMethod,
+  type CommandService,
   type ExecService,
   type Method,
   type Notification,
@@ -11,6 +14,7 @@ export {
   type ProcessEvent,
   type Result,
   type SessionMethod,
+  isCommandMethod,
   isMethod,
   isSessionMethod,
   notifications,

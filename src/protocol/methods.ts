@@ -2,7 +2,7 @@
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
-import { commandExecParams, commandExecResult, commandWriteParams, outputDelta } from './command.js';
+import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
 import { processId, seq, writeId } from './ids.js';
 import { closedEvent, ending, exitedEvent, outputEvent, page, processStatus, size, snapshot, startParams } from './process.js';
 import { attachParams, environmentInfo, initializeParams, initializeResult } from './session.js';
@@ -181,7 +181,7 @@ export const requests = {
   'command/exec/resize': {
     family: 'command',
     summary: 'Sets the size of a running command’s terminal.',
-    params: v.object({ ...one, size }),
+    params: commandResizeParams,
     result: empty,
   },
   'command/exec/terminate': {
@@ -232,12 +232,20 @@ export type Notification<N extends keyof Notifications> = v.InferOutput<Notifica
 
 export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
 
+/** The one-shot family, private to a connection. */
+export type CommandMethod = { [M in Method]: Requests[M]['family'] extends 'command' ? M : never }[Method];
+export type CommandService = { readonly [M in CommandMethod]: (params: Params<M>) => Promise<Result<M>> };
+
 export function isMethod(name: string): name is Method {
   return Object.hasOwn(requests, name);
 }
 
 export function isSessionMethod(name: string): name is SessionMethod {
   return isMethod(name) && requests[name].family === 'session';
+}
+
+export function isCommandMethod(name: string): name is CommandMethod {
+  return isMethod(name) && requests[name].family === 'command';
 }
 
 /**

@@ -3,13 +3,16 @@
 import type { Logger } from '../base/logger.js';
 import type { ManagedProcess } from '../process/index.js';
 import {
+  type CommandMethod,
   type ExecService,
   type Method,
+  type Notification,
   type Params,
   type ProcessId,
   type Result,
   execError,
   isAnyExecError,
+  isCommandMethod,
   isExecError,
   isMethod,
   isSessionMethod,
@@ -18,7 +21,8 @@ import {
 } from '../protocol/index.js';
 import type { Connection, Reply } from '../rpc/connection.js';
 import type { RpcErrorBody } from '../rpc/rpc-error.js';
-import { callService, readNotification, readParams } from './dispatch.js';
+import { Commands } from './commands.js';
+import { callCommand, callService, readNotification, readParams } from './dispatch.js';
 import { environmentInfo } from './environment-info.js';
 import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
@@ -48,6 +52,8 @@ interface Driving {
   readonly session: Session;
   readonly service: ExecService;
   readonly followings: Followings;
+  /** Made when the first one is run. */
+  readonly commands: { current: Commands | undefined };
 }
 
 type State =
@@ -91,6 +97,7 @@ export class Attachment implements Holder {
     if (method === 'process/attach') return this.#attach(driving, readParams(method, params));
     if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
     if (method === 'process/release') return this.#release(driving, readParams(method, params));
+    if (isCommandMethod(method)) return { result: await this.#command(driving, method, params) };
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
     if (method === 'process/start') return this.#start(driving, readParams(method, params));
     if (method === 'process/list') return this.#list(driving, readParams(method, params));
@@ -117,7 +124,7 @@ export class Attachment implements Holder {
       ? sessions.resume(resumeSessionId, identity, { holder: this, takeover: takeover === true })
       : sessions.open(identity, { isResumable: resumeSessionId === null, holder: this });
     const followings = new Followings(connection, session, agreement);
-    this.#state = { kind: 'greeted', session, service: createExecService(session), followings };
+    this.#state = { kind: 'greeted', session, service: createExecService(session), followings, commands: { current: undefined } };
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
@@ -135,10 +142,9 @@ export class Attachment implements Holder {
 
   async #start({ session, service, followings }: Driving, params: Params<'process/start'>): Promise<Reply> {
     const { processId } = params;
-    const { sessions, identity, maxProcessesPerCaller, metrics, logger } = this.#context;
+    const { metrics, logger } = this.#context;
     if (this.#guests.has(processId)) throw execError('processExists', { processId });
-    const running = sessions.visibleTo(identity).reduce((sum, each) => sum + each.processes.runningCount, 0);
-    if (running >= maxProcessesPerCaller) throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
+    this.#requireRoom();
     const isKnown = session.processes.find(processId) !== undefined;
     const begunAt = performance.now();
     const result = await callService(service, 'process/start', params);
@@ -148,6 +154,23 @@ export class Attachment implements Holder {
     logger.info('process started', processStartFields({ processId, program, pid }));
     const reader = followings.openOwn(processId, 0);
     return { result, afterReply: () => followings.follow(processId, reader, { isOwn: true }) };
+  }
+
+  #command({ session, commands }: Driving, method: CommandMethod, params: unknown): Promise<unknown> {
+    if (method === 'command/exec') this.#requireRoom();
+    commands.current ??= new Commands(session, (delta) => this.#tellOutput(delta));
+    return callCommand(commands.current.service, method, readParams(method, params));
+  }
+
+  async #tellOutput(delta: Notification<'command/exec/outputDelta'>): Promise<void> {
+    const { connection } = this.#context;
+    if (!connection.notify('command/exec/outputDelta', toWire(delta))) await connection.channel.drained();
+  }
+
+  #requireRoom(): void {
+    const { sessions, identity, maxProcessesPerCaller } = this.#context;
+    const running = sessions.visibleTo(identity).reduce((sum, each) => sum + each.runningCount, 0);
+    if (running >= maxProcessesPerCaller) throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
   }
 
   #attach({ session, followings }: Driving, params: Params<'process/attach'>): Reply {
@@ -245,7 +268,10 @@ export class Attachment implements Holder {
   }
 
   #end(): void {
-    if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') this.#state.followings.end();
+    if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') {
+      this.#state.followings.end();
+      void this.#state.commands.current?.close();
+    }
     this.#state = { kind: 'over' };
   }
 }

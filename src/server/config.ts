@@ -8,6 +8,8 @@ export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimi
   /** Running processes over all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
   readonly maxConnections: number;
+  /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
+  readonly maxReplyBytes: number;
   /** Longest message of a client, in bytes. */
   readonly maxMessageBytes: number;
 }
@@ -49,6 +51,8 @@ export const defaultLimits: ServerLimits = {
   maxSessionsPerCaller: 1_024,
   maxProcessesPerCaller: 8_192,
   maxConnections: 1_024,
+  /** A reply is one string, of which V8 has none longer than 512 MiB; this leaves room for both streams and their escapes. */
+  maxReplyBytes: 32 * mib,
   /** As large as Codex's lines; a write of 16 MiB fits with its base64. */
   maxMessageBytes: 64 * mib,
   /** What Codex's own client keeps in flight. */

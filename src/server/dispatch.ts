@@ -2,6 +2,8 @@
 
 import * as v from 'valibot';
 import {
+  type CommandMethod,
+  type CommandService,
   type ExecService,
   type Method,
   type Notification,
@@ -28,6 +30,11 @@ export function readNotification<N extends keyof typeof notifications>(method: N
 
 /** Calls the handler before returning, so that calls keep their order. */
 export function callService<M extends SessionMethod>(service: ExecService, method: M, params: Params<M>): Promise<unknown> {
+  return service[method](params);
+}
+
+/** The same for the one-shot family. */
+export function callCommand<M extends CommandMethod>(service: CommandService, method: M, params: Params<M>): Promise<unknown> {
   return service[method](params);
 }
 

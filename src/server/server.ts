@@ -3,16 +3,15 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
-import { type Backend, type BackendName, createBackend } from '../process/index.js';
+import { type Backend, type BackendName, Sandbox, createBackend } from '../process/index.js';
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { Attachment } from './attachment.js';
-import { anybody } from './auth/index.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
 import { Session } from './session.js';
-import { type Identity, SessionTable } from './session-table.js';
+import { type Identity, SessionTable, anybody } from './session-table.js';
 import type { Surroundings } from './start-request.js';
 
 export interface ServerOptions {
@@ -26,6 +25,10 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** What commands start from when they name no folder, and what environment policies inherit from; this program's own when absent. */
   readonly surroundings?: Surroundings;
+  /** Paths that sandboxed commands must not reach, such as the server's own sockets. */
+  readonly hiddenPaths?: readonly string[];
+  /** Whether every program on this machine can connect without a credential, over the network: then no sandboxed command may use it. */
+  readonly isOpenOnNetwork?: boolean;
 }
 
 export class Server implements AsyncDisposable {
@@ -45,6 +48,8 @@ export class Server implements AsyncDisposable {
     const backend = createBackend(options.backend ?? 'auto', clock);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
+    const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
+    const sandbox = new Sandbox({ env: surroundings.env, hidden: options.hiddenPaths ?? [], sharesNetwork, clock });
     this.clock = clock;
     this.limits = limits;
     this.#backend = backend;
@@ -54,8 +59,20 @@ export class Server implements AsyncDisposable {
     this.sessions = new SessionTable({
       clock,
       limits,
-      createSession: (id, changed) =>
-        new Session({ id, backend, clock, limits: { ...limits, ...changed }, counter, policy, surroundings }),
+      createSession: (id, changed) => {
+        const { maxReplyBytes } = limits;
+        return new Session({
+          id,
+          backend,
+          clock,
+          limits: { ...limits, ...changed },
+          counter,
+          policy,
+          surroundings,
+          sandbox,
+          maxReplyBytes,
+        });
+      },
     });
   }
 

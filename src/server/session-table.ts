@@ -10,6 +10,9 @@ export interface Identity {
   readonly subject: string;
 }
 
+/** Everybody, where no credentials are asked for. */
+export const anybody: Identity = { subject: 'anybody' };
+
 /** The connection that drives a session. */
 export interface Holder {
   /** The session went to another connection. */

@@ -7,6 +7,7 @@ import {
   type LogEntry,
   type LogReader,
   ProcessTable,
+  type Sandbox,
   type TableLimits,
   signalExitCode,
 } from '../process/index.js';
@@ -22,6 +23,9 @@ export interface SessionContext {
   readonly counter: ByteCounter;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
+  readonly sandbox: Sandbox;
+  /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
+  readonly maxReplyBytes: number;
 }
 
 /** The events of one process in order, at the taker's pace: what is not taken holds the process back. */
@@ -39,6 +43,11 @@ export class Session {
   readonly processes: ProcessTable;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
+  readonly sandbox: Sandbox;
+  readonly maxReplyBytes: number;
+  readonly #context: SessionContext;
+  /** One for each connection that runs one-shot commands. */
+  readonly #commandTables = new Set<ProcessTable>();
   readonly #parked = new Map<ProcessId, LogReader>();
   #isClosed = false;
 
@@ -48,6 +57,9 @@ export class Session {
     this.processes = new ProcessTable(context);
     this.policy = context.policy;
     this.surroundings = context.surroundings;
+    this.sandbox = context.sandbox;
+    this.maxReplyBytes = context.maxReplyBytes;
+    this.#context = context;
   }
 
   /** Opens a lossless cursor after `afterSeq`. Whoever opens it closes it. */
@@ -79,11 +91,32 @@ export class Session {
     return reader;
   }
 
+  /** Processes that have not closed yet, one-shot commands included. */
+  get runningCount(): number {
+    return [this.processes, ...this.#commandTables].reduce((sum, table) => sum + table.runningCount, 0);
+  }
+
+  /** For one connection's one-shot commands, of which nothing is retained: whoever runs one reads it. Ends with the session at the latest. */
+  openCommands(): ProcessTable {
+    const { limits } = this.#context;
+    const own = { retainedBytes: 0, headBytes: 0, maxClosed: 0, drainLimitMs: limits.drainQuietMs };
+    const table = new ProcessTable({ ...this.#context, limits: { ...limits, ...own } });
+    this.#commandTables.add(table);
+    return table;
+  }
+
+  /** Ends the commands and waits until they are gone. */
+  async closeCommands(table: ProcessTable): Promise<void> {
+    await table.close('disconnected', 0);
+    this.#commandTables.delete(table);
+  }
+
   /** Ends every process and waits until all are gone. */
   async close(reason: EndReason, forceAfterMs = 0): Promise<void> {
     this.#isClosed = true;
     for (const reader of this.#parked.values()) reader.close();
-    await this.processes.close(reason, forceAfterMs);
+    const tables = [this.processes, ...this.#commandTables];
+    await Promise.all(tables.map((table) => table.close(reason, forceAfterMs)));
   }
 }
 

@@ -66,7 +66,7 @@ function ioOf({ io, tty, pipeStdin }: StartParams): Io {
 }
 
 /** An absolute path, or the path of a file: URI on this machine. */
-function nativePath(cwd: string): string {
+export function nativePath(cwd: string): string {
   if (isAbsolute(cwd)) return cwd;
   // Without the slash a URI is relative, and would be taken from the root folder.
   if (!/^file:\//i.test(cwd)) throw invalid(`cwd must be an absolute path or a file:/ URI, got "${cwd}"`);

@@ -6,7 +6,6 @@ import { runningServer } from '#src/cli/doctor/background.js';
 import { examine } from '#src/cli/doctor/checks.js';
 import { cgroup, openFiles, ownLimits, processes } from '#src/cli/doctor/limits.js';
 import { nodeVersion, platform } from '#src/cli/doctor/machine.js';
-import { namespaceRemedy } from '#src/cli/doctor/sandbox.js';
 import { terminalRemedy, terminalsLeft } from '#src/cli/doctor/terminal.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
@@ -159,21 +158,4 @@ describe('the doctor’s look at terminals', () => {
       {},
     );
   });
-});
-
-test('the doctor names the setting that forbids user namespaces', () => {
-  const settings = [
-    'user/max_user_namespaces=0',
-    'kernel/unprivileged_userns_clone=0',
-    'kernel/apparmor_restrict_unprivileged_userns=1',
-  ];
-  const remedies = settings.map((setting) => {
-    const [name, value = ''] = setting.split('=');
-    return namespaceRemedy(files({ [`/proc/sys/${name}`]: `${value}\n` }));
-  });
-  assert.deepEqual(
-    remedies.map((remedy) => /sysctl (\S+)/.exec(remedy)?.[1]),
-    ['user.max_user_namespaces=15000', 'kernel.unprivileged_userns_clone=1', 'kernel.apparmor_restrict_unprivileged_userns=0'],
-  );
-  assert.match(namespaceRemedy(files({})), /in a container/);
 });

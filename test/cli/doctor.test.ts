@@ -151,8 +151,8 @@ describe('sluice doctor', () => {
       {
         name: 'sandbox',
         state: 'warning',
-        found: 'bubblewrap is not installed: sandboxed commands will be refused',
-        remedy: 'apt install bubblewrap; other systems have it under the same name',
+        found: 'sandboxed commands will be refused',
+        remedy: 'bubblewrap is not in PATH: apt install bubblewrap; other systems have it under the same name',
       },
     ]);
   });
@@ -162,7 +162,7 @@ describe('sluice doctor', () => {
     fakeProgram(folder, 'bwrap', 'echo "bwrap: No permissions to create new namespace" >&2; exit 1');
     const { status, unwell } = doctor({ env: { PATH: `${folder.path}:${process.env['PATH']}` } });
     assert.deepEqual([status, unwell.map(({ name, state }) => [name, state])], [0, [['sandbox', 'warning']]]);
-    assert.match(unwell[0]?.found ?? '', /\(bwrap: No permissions to create new namespace\)$/);
+    assert.match(unwell[0]?.remedy ?? '', /\(bwrap: No permissions to create new namespace\)/);
   });
 
   test('finds a folder for temporary files broken when nothing can be written there', () => {

@@ -1,4 +1,4 @@
-// The behaviour of Sluice, written once and run over every way to connect. One group per promise of the design.
+// The behaviour of Sluice, written once and run over every way to connect. One group per promise of the design, and one for the calls that stand beside them.
 
 import { describe } from 'node:test';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -8,6 +8,7 @@ import { controlNeverWaits } from './control-never-waits.js';
 import { everyByte } from './every-byte.js';
 import { honestEndings } from './honest-endings.js';
 import { nothingLeftBehind } from './nothing-left-behind.js';
+import { oneShot } from './one-shot.js';
 
 export function execContract(connector: Connector): void {
   describe(connector.name, () => {
@@ -17,5 +18,6 @@ export function execContract(connector: Connector): void {
     bounded(connector);
     controlNeverWaits(connector);
     nothingLeftBehind(connector);
+    oneShot(connector);
   });
 }

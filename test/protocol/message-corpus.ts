@@ -167,7 +167,7 @@ export const validMessages: Valid = {
         excludeSlashTmp: null,
       },
     },
-    { command: [], sandboxPolicy: { type: 'readOnly' } },
+    { command: [], sandboxPolicy: { type: 'readOnly' }, permissionProfile: {} },
     { command: [], sandboxPolicy: { type: 'dangerFullAccess' } },
   ],
   'command/exec result': [

@@ -109,6 +109,11 @@ export const limitOptions = {
   maxProcesses: { unit: 'count', meaning: 'Running processes of one session.' },
   // V8 has no strings longer than 512 MiB.
   maxMessageBytes: { unit: 'bytes', max: 256 * 1024 * 1024, meaning: 'Longest message of a client.' },
+  maxReplyBytes: {
+    unit: 'bytes',
+    max: 64 * 1024 * 1024,
+    meaning: 'Output per stream in the reply of a command whose caller has disabled the cap.',
+  },
   maxInFlight: {
     flag: 'max-requests-in-flight',
     unit: 'count',

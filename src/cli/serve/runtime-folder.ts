@@ -9,11 +9,15 @@ export interface RuntimeFolder {
   readonly logFile: string;
 }
 
+/** Where it is, whether or not it exists. */
+export function runtimePath(env: NodeJS.ProcessEnv): string {
+  const session = env['XDG_RUNTIME_DIR'];
+  return session !== undefined && isOwnFolder(session) ? path.join(session, 'sluice') : path.join(tmpdir(), `sluice-${userId()}`);
+}
+
 /** Throws when somebody else could get in. Whoever only looks for a server leaves no folder behind. */
 export function runtimeFolder(env: NodeJS.ProcessEnv, ifMissing: 'make' | 'leave'): RuntimeFolder {
-  const session = env['XDG_RUNTIME_DIR'];
-  const folder =
-    session !== undefined && isOwnFolder(session) ? path.join(session, 'sluice') : path.join(tmpdir(), `sluice-${userId()}`);
+  const folder = runtimePath(env);
   if (ifMissing === 'make') mkdirSync(folder, { recursive: true, mode: 0o700 });
   const stats = lstatSync(folder, { throwIfNoEntry: false });
   // Anybody can make a folder of this name in the folder for temporary files.

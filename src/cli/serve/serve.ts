@@ -9,6 +9,7 @@ import { type Command, UsageError, type Word } from '../command.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
+import { runtimePath } from './runtime-folder.js';
 import { keepHeapSmall } from '../small-heap.js';
 
 /** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
@@ -59,7 +60,15 @@ async function run(config: ServeConfig): Promise<void> {
   await using logger = await createLogger({ level: config.logLevel });
   for (const warning of config.warnings) logger.warn(warning);
   const metrics = new ServerMetrics();
-  const server = new Server({ limits: config.limits, policy: config.policy, metrics, logger });
+  const { limits, policy } = config;
+  const server = new Server({
+    limits,
+    policy,
+    metrics,
+    logger,
+    hiddenPaths: hiddenPaths(config),
+    isOpenOnNetwork: isOpenOnNetwork(config),
+  });
   const listen = config.listen.flatMap((endpoint) => (endpoint.kind === 'stdio' ? [] : [endpoint]));
   const { credentials, tls, allowedOrigins, allowedHosts, metricsAccess } = config;
   const door = await FrontDoor.open(server, { listen, credentials, tls, allowedOrigins, allowedHosts, metricsAccess, metrics });
@@ -73,6 +82,16 @@ async function run(config: ServeConfig): Promise<void> {
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
   await Promise.all([door.close(), closing]);
+}
+
+/** A sandboxed command that reached one of these could have anything run outside: this server's sockets and the background server's. */
+function hiddenPaths({ listen }: ServeConfig): string[] {
+  const sockets = listen.flatMap((endpoint) => (endpoint.kind === 'unix' ? [endpoint.path] : []));
+  return [...sockets, runtimePath(process.env)];
+}
+
+function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
+  return credentials.kind === 'none' && listen.some(({ kind }) => kind === 'websocket');
 }
 
 async function signalled(signal: (typeof endingSignals)[number]): Promise<string> {

@@ -1,0 +1,107 @@
+// One command from start to end in one call, on the one-shot family: no handle to hold, nothing retained, over with the connection.
+
+import { type Params, type Result, type SandboxPolicy, type Size, asProcessId, isExecError } from '../protocol/index.js';
+import { ConnectionClosedError } from '../rpc/rpc-error.js';
+import type { ExecLink } from './exec-link.js';
+import { type Input, piecesOf } from './input.js';
+
+export interface ExecOptions {
+  /** Path or file: URI; the server's folder when absent. */
+  readonly cwd?: string;
+  /** Laid over the server's environment; null unsets. */
+  readonly env?: Readonly<Record<string, string | null>>;
+  /** Written to stdin, which is then closed. Empty when absent. */
+  readonly stdin?: Input;
+  /** Called with output as it comes; the result then has none. */
+  readonly onOutput?: (output: ExecOutput) => void;
+  /** Ends the command; the result tells how far it came. */
+  readonly signal?: AbortSignal;
+  /** Runs it on a terminal of this size; output comes to `onOutput` only. */
+  readonly tty?: Size;
+  /** Kills it after this long; 10 s when absent, `none` for no limit. */
+  readonly timeoutMs?: number | 'none';
+  /** Passed on per stream; 1 MiB when absent, `none` for no limit. */
+  readonly outputBytesCap?: number | 'none';
+  readonly sandboxPolicy?: SandboxPolicy;
+}
+
+export interface ExecOutput {
+  readonly stream: 'stdout' | 'stderr';
+  readonly bytes: Uint8Array;
+  /** There is more than the cap; nothing comes after this on the stream. */
+  readonly capReached: boolean;
+}
+
+export type ExecResult = Result<'command/exec'>;
+
+/** The result, and ways to steer the command until it is there. */
+export interface PendingExec extends Promise<ExecResult> {
+  resize(size: Size): Promise<void>;
+  /** Kills the command and everything it started. */
+  terminate(): Promise<void>;
+}
+
+export function execCommand(link: ExecLink, command: readonly string[], options: ExecOptions = {}): PendingExec {
+  const processId = asProcessId(crypto.randomUUID());
+  const { commands } = link;
+  const steer = async (call: () => Promise<unknown>): Promise<void> => {
+    try {
+      await call();
+    } catch (error) {
+      if (!isOver(error)) throw error;
+    }
+  };
+  const terminate = () => steer(() => commands['command/exec/terminate']({ processId }));
+  const run = async (): Promise<ExecResult> => {
+    options.signal?.throwIfAborted();
+    using _output = link.onOutputDelta(processId, ({ stream, deltaBase64, capReached }) =>
+      options.onOutput?.({ stream, bytes: deltaBase64, capReached }),
+    );
+    const abort = () => void terminate().catch(() => {}); // the result tells what became of it
+    options.signal?.addEventListener('abort', abort, { once: true });
+    try {
+      const result = commands['command/exec']({ ...paramsOf(command, options), processId });
+      const feeding = options.stdin === undefined ? undefined : feed(options.stdin);
+      feeding?.catch(() => {}); // awaited below, after the result
+      const ended = await result;
+      // The input may wait for ever on its own source; once the command is over only its failures are of interest.
+      await Promise.race([feeding, Promise.resolve()]);
+      return ended;
+    } finally {
+      options.signal?.removeEventListener('abort', abort);
+    }
+  };
+  const feed = async (input: Input): Promise<void> => {
+    const write = (params: Omit<Params<'command/exec/write'>, 'processId'>) =>
+      commands['command/exec/write']({ processId, ...params });
+    await steer(async () => {
+      for await (const piece of piecesOf(input)) await write({ deltaBase64: piece });
+      await write({ closeStdin: true });
+    });
+  };
+  return Object.assign(run(), {
+    resize: (size: Size) => steer(() => commands['command/exec/resize']({ processId, size })),
+    terminate,
+  });
+}
+
+function paramsOf(command: readonly string[], options: ExecOptions): Omit<Params<'command/exec'>, 'processId'> {
+  const { cwd, env, tty, timeoutMs, outputBytesCap, sandboxPolicy } = options;
+  return {
+    command: [...command],
+    ...(tty === undefined ? {} : { tty: true, size: tty }),
+    ...(options.stdin === undefined ? {} : { streamStdin: true }),
+    ...(options.onOutput === undefined ? {} : { streamStdoutStderr: true }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env: { ...env } }),
+    ...(timeoutMs === undefined ? {} : timeoutMs === 'none' ? { disableTimeout: true } : { timeoutMs }),
+    ...(outputBytesCap === undefined ? {} : outputBytesCap === 'none' ? { disableOutputCap: true } : { outputBytesCap }),
+    ...(sandboxPolicy === undefined ? {} : { sandboxPolicy }),
+  };
+}
+
+/** Told by the result: the command has ended, or does not read any more, or its connection is gone. */
+function isOver(error: unknown): boolean {
+  const isEnded = isExecError(error, 'commandNotActive') || isExecError(error, 'stdinEnded');
+  return isEnded || error instanceof ConnectionClosedError;
+}

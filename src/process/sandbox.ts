@@ -1,0 +1,153 @@
+// A command and a policy -> the command enclosed by bubblewrap. Says what may be seen and written; how is bubblewrap's.
+
+import { existsSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { type Clock, systemClock } from '../base/clock.js';
+import { type PreparedSpec, type SandboxPolicy, execError, isExecError } from '../protocol/index.js';
+import { type Bubblewrap, type InnerCommand, type View, enclosed, tryBubblewrap } from './bubblewrap.js';
+import { folderAt, realPath, viewOf, viewsFor } from './sandbox-views.js';
+import type { SpawnSpec } from './spawn.js';
+import { findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
+
+export interface SandboxOptions {
+  /** Its PATH is where bubblewrap is looked for. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Files and folders that no sandboxed command may reach, such as the server's own sockets. What does not exist is passed over. */
+  readonly hidden: readonly string[];
+  /** `never`: whoever is on the network could get round the sandbox, so no command may share it. `onRequest` when absent. */
+  readonly sharesNetwork?: 'onRequest' | 'never';
+  readonly clock?: Clock;
+}
+
+/** A machine may be put right while the server runs; until then a refusal costs nothing. */
+const retryAfterMs = 60_000;
+
+const noNetwork =
+  'networkAccess is refused while the server can be reached over the network without a token: the command could have anything run ' +
+  'outside the sandbox; start the server with --token-file, or on a Unix socket';
+
+/**
+ * Variables that make the loader and the C library use files of the command's choice, and PWD, which bubblewrap overwrites. The
+ * processes outside must not have them. The list of processes shows them, so no secret may be among them.
+ */
+const insideOnly = /^(?:LD_.*|GLIBC_TUNABLES|MALLOC_.*|GCONV_PATH|LOCPATH|MUSL_LOCPATH|NLSPATH|LANGUAGE|PWD)$/;
+
+/**
+ * Not covered: Unix sockets in folders that neither `hidden` nor sandbox-views.ts names; with the network shared, every service that
+ * trusts whoever connects, a Sluice on a loopback address among them; file systems that are mounted while the command runs; a
+ * folder that a command under another policy has replaced by a link. Root is like an owner without privileges: files of other
+ * users are theirs.
+ */
+export class Sandbox {
+  readonly type = 'bubblewrap';
+  readonly #options: SandboxOptions;
+  readonly #clock: Clock;
+  #trial: Promise<string | undefined> | undefined;
+  #failedAt: number | undefined;
+  #bubblewrap: Bubblewrap | undefined;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /**
+   * Resolves with undefined when sandboxed commands can run here, otherwise with a text that says what to install or to change.
+   * Finds out by trying: once, and again when it is asked a minute after a failure. Takes seconds at most; never rejects.
+   */
+  ready(): Promise<string | undefined> {
+    const isOutdated = this.#failedAt !== undefined && this.#clock.now() - this.#failedAt >= retryAfterMs;
+    if (this.#trial === undefined || isOutdated) {
+      this.#failedAt = undefined;
+      this.#trial = this.#try();
+    }
+    return this.#trial;
+  }
+
+  /**
+   * The command enclosed; as it is for `dangerFullAccess`. Throws `ExecError`: sandboxUnavailable unless `ready` has resolved with
+   * undefined before, spawnFailed for a program that cannot run, invalidParams for folders that cannot be handed in.
+   */
+  wrap(spec: SpawnSpec, policy: SandboxPolicy): SpawnSpec {
+    if (policy.type === 'dangerFullAccess') return spec;
+    const bubblewrap = this.#bubblewrap;
+    if (bubblewrap === undefined) throw execError('sandboxUnavailable', { problem: 'the sandbox has not been seen to work yet' });
+    const cwd = folderAt(spec.cwd);
+    if (cwd === undefined) {
+      const failure = existsSync(spec.cwd) ? 'cwdNotDirectory' : 'cwdNotFound';
+      throw spawnFailed(failure, `cwd "${spec.cwd}" is not a folder that can be reached`);
+    }
+    const views = viewsFor(policy, { cwd, tmpdir: spec.env['TMPDIR'], hidden: this.#options.hidden });
+    const network = policy.networkAccess === true ? 'shared' : 'none';
+    if (network === 'shared' && this.#options.sharesNetwork === 'never')
+      throw execError('sandboxUnavailable', { problem: noNetwork });
+    const argv = enclosed(bubblewrap, { views, network, cwd: cwd.real }, innerCommand(spec, views));
+    return {
+      program: { kind: 'exact', path: bubblewrap.env },
+      argv: ['env', ...argv],
+      cwd: spec.cwd,
+      env: Object.fromEntries(Object.entries(spec.env).filter(([name]) => !insideOnly.test(name))),
+      io: spec.io,
+      arg0: undefined,
+    };
+  }
+
+  async #try(): Promise<string | undefined> {
+    const trial = await tryBubblewrap(this.#options.env['PATH']);
+    if (trial.kind === 'works') {
+      this.#bubblewrap = trial.bubblewrap;
+      return undefined;
+    }
+    this.#failedAt = this.#clock.now();
+    return trial.problem;
+  }
+}
+
+/**
+ * For client authors: a command resolved and enclosed on this machine, which must be the server's, to be started as `prepared`. A
+ * sandbox that is handed in is tried out once for many commands. Rejects, with what to do about it, when there can be no sandbox.
+ */
+export async function prepareSandboxed(
+  command: Pick<SpawnSpec, 'argv' | 'cwd' | 'env' | 'io'>,
+  policy: SandboxPolicy,
+  sandbox = new Sandbox({ env: process.env, hidden: [] }),
+): Promise<PreparedSpec> {
+  const problem = policy.type === 'dangerFullAccess' ? undefined : await sandbox.ready();
+  if (problem !== undefined) throw new Error(problem);
+  const { program, argv, cwd, env, io } = sandbox.wrap({ ...command, program: { kind: 'lookup' }, arg0: undefined }, policy);
+  const file = program.kind === 'exact' ? program.path : findProgram(argv[0] ?? '', cwd, env['PATH']);
+  return { program: file, argv: [...argv], cwd, env: { ...env }, io };
+}
+
+function innerCommand(spec: SpawnSpec, views: ReadonlyMap<string, View>): InnerCommand {
+  const { program, argv, arg0, cwd, env } = spec;
+  const [first, ...rest] = argv;
+  if (first === undefined) throw spawnFailed('badArgument', 'argv must not be empty');
+  const path = program.kind === 'exact' ? program.path : first;
+  if (program.kind === 'exact' && !isAbsolute(path))
+    throw spawnFailed('badArgument', `program must be an absolute path, got "${path}"`);
+  const file = findProgram(path, cwd, env['PATH']);
+  const interpreter = interpreterOf(file);
+  if (interpreter !== undefined && !existsSync(resolve(cwd, interpreter))) throw spawnFailureFrom('ENOENT', file, cwd);
+  if ([file, realPath(file) ?? file].some((each) => viewOf(each, views) === 'hide')) {
+    throw spawnFailed('programNotFound', `program "${file}" is hidden from sandboxed commands`);
+  }
+  const name = arg0 ?? first;
+  return {
+    file,
+    argv: [name, ...rest],
+    name: leadsTo(file, name, spec) ? 'leadsToFile' : 'differs',
+    variables: Object.fromEntries(Object.entries(env).filter(([variable]) => insideOnly.test(variable))),
+  };
+}
+
+/** env takes a name with "=" for a variable, and "-" for an option. */
+function leadsTo(file: string, name: string, { cwd, env }: SpawnSpec): boolean {
+  if (name.includes('=') || name === '-') return false;
+  try {
+    return findProgram(name, cwd, env['PATH']) === file;
+  } catch (error) {
+    if (!isExecError(error, 'spawnFailed')) throw error;
+    return false;
+  }
+}

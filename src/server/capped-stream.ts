@@ -1,0 +1,49 @@
+// One stream of a one-shot command: the bytes up to a cap are passed on, the rest is counted and thrown away.
+
+import { joinBytes } from '../base/join-bytes.js';
+
+export interface Passed {
+  readonly bytes: Uint8Array;
+  /** More came than the cap allows; nothing is passed on after this. */
+  readonly capReached: boolean;
+}
+
+export class CappedStream {
+  readonly #capBytes: number;
+  #totalBytes = 0;
+
+  constructor(capBytes: number) {
+    this.#capBytes = capBytes;
+  }
+
+  /** What of these bytes is within the cap; undefined when nothing is to be told. Output of exactly the cap has not reached it. */
+  pass(bytes: Uint8Array): Passed | undefined {
+    const before = this.#totalBytes;
+    this.#totalBytes += bytes.length;
+    if (before > this.#capBytes || bytes.length === 0) return undefined;
+    return { bytes: bytes.subarray(0, this.#capBytes - before), capReached: this.capReached };
+  }
+
+  get capReached(): boolean {
+    return this.#totalBytes > this.#capBytes;
+  }
+
+  /** Written in all. */
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+}
+
+/** Keeps what is passed on, for a reply. */
+export class KeptText {
+  readonly #parts: Uint8Array[] = [];
+
+  add(bytes: Uint8Array): void {
+    this.#parts.push(bytes);
+  }
+
+  /** Invalid UTF-8 is replaced; a byte order mark stays. */
+  text(): string {
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(joinBytes(this.#parts));
+  }
+}

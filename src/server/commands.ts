@@ -1,0 +1,173 @@
+// The one-shot commands of one connection: run to their end, steered by id meanwhile, ended with the connection. On the same
+// process core as everything else; what differs is who waits for what.
+
+import type { LogReader, ManagedProcess, ProcessTable } from '../process/index.js';
+import {
+  type CommandService,
+  type Ending,
+  type Notification,
+  type Params,
+  type ProcessId,
+  type Result,
+  asProcessId,
+  execError,
+  isExecError,
+} from '../protocol/index.js';
+import { CappedStream, KeptText } from './capped-stream.js';
+import { type CommandRequest, commandRequest, terminalSize } from './command-request.js';
+import { type Session, exitFacts } from './session.js';
+
+/** Tells the caller of output; resolves when it is ready for more. */
+export type TellOutput = (delta: Notification<'command/exec/outputDelta'>) => Promise<void>;
+
+/** As timeout(1) has it. */
+const timedOutCode = 124;
+
+/** A command that a caller can refer to. */
+interface Active {
+  /** There at once, unless a sandbox has to be tried out first. */
+  readonly started: ManagedProcess | Promise<ManagedProcess>;
+  readonly isStdinStreamed: boolean;
+}
+
+export class Commands {
+  readonly service: CommandService;
+  readonly #session: Session;
+  readonly #processes: ProcessTable;
+  readonly #tell: TellOutput;
+  readonly #active = new Map<ProcessId, Active>();
+  #anonymous = 0;
+
+  constructor(session: Session, tell: TellOutput) {
+    this.#session = session;
+    this.#processes = session.openCommands();
+    this.#tell = tell;
+    this.service = {
+      'command/exec': async (params) => this.#exec(params),
+      'command/exec/write': async (params) => this.#write(params),
+      'command/exec/resize': async ({ processId, size }) => {
+        const checked = terminalSize(size);
+        await this.#steer(processId, (target) => target.resize(checked));
+        return {};
+      },
+      'command/exec/terminate': async ({ processId }) => {
+        await this.#steer(processId, (target) => void target.terminate('terminated', 0));
+        return {};
+      },
+    };
+  }
+
+  /** Ends every command and waits until all are gone. */
+  close(): Promise<void> {
+    return this.#session.closeCommands(this.#processes);
+  }
+
+  async #exec(params: Params<'command/exec'>): Promise<Result<'command/exec'>> {
+    const request = commandRequest(params, this.#session);
+    const { processId, isStdinStreamed } = request;
+    if (processId !== undefined && this.#active.has(processId)) throw execError('commandExists', { processId });
+    const started = request.sandboxPolicy.type === 'dangerFullAccess' ? this.#start(request) : this.#startSandboxed(request);
+    if (processId !== undefined) this.#active.set(processId, { started, isStdinStreamed });
+    try {
+      return await this.#collect(await started, request);
+    } finally {
+      if (processId !== undefined) this.#active.delete(processId);
+    }
+  }
+
+  async #startSandboxed(request: CommandRequest): Promise<ManagedProcess> {
+    const problem = await this.#session.sandbox.ready();
+    if (problem !== undefined) throw execError('sandboxUnavailable', { problem });
+    return this.#start(request);
+  }
+
+  #start({ processId, spec, timeoutMs, sandboxPolicy }: CommandRequest): ManagedProcess {
+    this.#anonymous += 1;
+    try {
+      return this.#processes.start({
+        // The table's own names: callers' ids are kept apart from those nobody chose.
+        id: asProcessId(processId === undefined ? `anonymous ${this.#anonymous}` : `named ${processId}`),
+        spec: this.#session.sandbox.wrap(spec, sandboxPolicy),
+        timeoutMs,
+        idleTimeoutMs: undefined,
+        forceAfterMs: 0,
+        metadata: undefined,
+        leftovers: 'end',
+      });
+    } catch (error) {
+      if (!isExecError(error, 'spawnFailed')) throw error;
+      const { failure, problem } = error.data;
+      throw execError('spawnFailed', { failure, problem: `failed to spawn command: ${problem}` }, { cause: error });
+    }
+  }
+
+  async #collect(target: ManagedProcess, request: CommandRequest): Promise<Result<'command/exec'>> {
+    const capped = { stdout: new CappedStream(request.capBytes), stderr: new CappedStream(request.capBytes) };
+    const kept = { stdout: new KeptText(), stderr: new KeptText() };
+    const reader = target.log.openReader(0);
+    try {
+      for await (const { stream, bytes } of chunksOf(reader)) {
+        const passed = capped[stream].pass(bytes);
+        if (passed === undefined) continue;
+        if (!request.isOutputStreamed || request.processId === undefined) kept[stream].add(passed.bytes);
+        else await this.#tell({ processId: request.processId, stream, deltaBase64: passed.bytes, capReached: passed.capReached });
+      }
+    } finally {
+      reader.close();
+    }
+    await target.closed;
+    const ending = await target.exited;
+    return {
+      ...endingFacts(ending),
+      stdout: kept.stdout.text(),
+      stderr: kept.stderr.text(),
+      stdoutCapReached: capped.stdout.capReached,
+      stderrCapReached: capped.stderr.capReached,
+      stdoutBytes: capped.stdout.totalBytes,
+      stderrBytes: capped.stderr.totalBytes,
+      sandboxType: request.sandboxPolicy.type === 'dangerFullAccess' ? 'none' : this.#session.sandbox.type,
+    };
+  }
+
+  async #write({ processId, deltaBase64, closeStdin }: Params<'command/exec/write'>): Promise<Record<string, never>> {
+    const isEnd = closeStdin === true;
+    if ((deltaBase64 === undefined || deltaBase64 === null) && !isEnd) {
+      throw execError('invalidParams', { problem: 'command/exec/write requires deltaBase64 or closeStdin' });
+    }
+    if (!this.#activeFor(processId).isStdinStreamed) throw execError('stdinNotStreamed', { processId });
+    const status = await this.#steer(processId, async (target) => {
+      const written = deltaBase64 === undefined || deltaBase64 === null ? undefined : target.write(deltaBase64, undefined);
+      const ended = isEnd ? target.closeStdin() : undefined;
+      return (await written) === 'stdinClosed' || ended === 'alreadyClosed' ? 'closed' : 'taken';
+    });
+    if (status === 'closed') throw execError('stdinEnded', { processId });
+    return {};
+  }
+
+  /** At once when the command runs; otherwise in the order of the calls, as soon as it does. */
+  async #steer<T>(processId: ProcessId, act: (target: ManagedProcess) => T | Promise<T>): Promise<T> {
+    const { started } = this.#activeFor(processId);
+    return started instanceof Promise ? act(await started) : act(started);
+  }
+
+  #activeFor(processId: ProcessId): Active {
+    const active = this.#active.get(processId);
+    if (active === undefined) throw execError('commandNotActive', { processId });
+    return active;
+  }
+}
+
+/** Everything written until nothing more can come; a terminal's output counts as stdout. */
+async function* chunksOf(reader: LogReader): AsyncGenerator<{ stream: 'stdout' | 'stderr'; bytes: Uint8Array }> {
+  for (let taken = await reader.next(); taken !== undefined; taken = await reader.next()) {
+    const { entry } = taken;
+    if (entry.kind === 'closed') return;
+    if (entry.kind === 'chunk') yield { stream: entry.stream === 'stderr' ? 'stderr' : 'stdout', bytes: entry.bytes };
+  }
+}
+
+function endingFacts(ending: Ending): Pick<Result<'command/exec'>, 'exitCode' | 'signal' | 'timedOut'> {
+  const timedOut = ending.reason === 'timedOut';
+  const facts = exitFacts(ending);
+  return timedOut ? { ...facts, exitCode: timedOutCode, timedOut } : { ...facts, timedOut };
+}

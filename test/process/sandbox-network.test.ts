@@ -1,0 +1,100 @@
+// What a sandboxed command can connect to: networks and sockets in the file system, of the server above all.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { accessSync, constants, existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { SandboxPolicy } from '#src/protocol/index.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { fullAccess, noSandbox, outcome, readOnly, scratchFolders, shell, workspaceOnly } from '../support/sandboxed.js';
+
+guardAgainstLeaks();
+
+const folders = scratchFolders();
+
+describe('the network', { skip: noSandbox }, () => {
+  const connector = `const { connect } = require('node:net');
+    const at = process.argv[1];
+    const socket = connect(at.startsWith('/') ? { path: at } : { port: Number(at), host: '127.0.0.1' });
+    socket.on('connect', () => { console.log('connected'); process.exit(0); });
+    socket.on('error', ({ code }) => { console.log(code); process.exit(1); });`;
+  const online = { ...workspaceOnly, networkAccess: true };
+  const server = createServer((socket) => socket.destroy());
+  const connecting = async (at: string, policy: SandboxPolicy, hidden: readonly string[] = []) =>
+    outcome({ argv: [process.execPath, '-e', connector, at], cwd: folders.workspace, hidden }, policy);
+
+  async function listening(at: { path: string } | { port: number; host: string }, tries: () => Promise<void>): Promise<void> {
+    server.listen(at);
+    await once(server, 'listening');
+    try {
+      await tries();
+    } finally {
+      server.close();
+      await once(server, 'close');
+    }
+  }
+
+  test('is out of reach unless the policy gives access', async () => {
+    await listening({ port: 0, host: '127.0.0.1' }, async () => {
+      const port = String((server.address() as AddressInfo).port);
+      const policies = [readOnly, workspaceOnly, { ...readOnly, networkAccess: true }, online, fullAccess];
+      const outcomes = [];
+      for (const policy of policies) outcomes.push(await connecting(port, policy));
+      assert.deepEqual(outcomes, [
+        ...['exit 1: ECONNREFUSED', 'exit 1: ECONNREFUSED'],
+        ...['exit 0: connected', 'exit 0: connected', 'exit 0: connected'],
+      ]);
+    });
+  });
+
+  test('does not make a hidden socket reachable, be it in a root, through a link, or in a hidden folder', async () => {
+    const path = join(folders.workspace, 'server.sock');
+    const link = join(folders.root, 'link.sock');
+    symlinkSync(path, link);
+    await listening({ path }, async () => {
+      assert.equal(await connecting(path, online), 'exit 0: connected');
+      assert.equal(await connecting(link, online), 'exit 0: connected');
+      for (const hidden of [path, link]) {
+        for (const policy of [online, workspaceOnly]) {
+          assert.equal(await connecting(path, policy, [hidden]), 'exit 1: ECONNREFUSED');
+          assert.equal(await connecting(link, policy, [hidden]), 'exit 1: ECONNREFUSED');
+        }
+      }
+      const elsewhere = { argv: [process.execPath, '-e', connector, path], cwd: folders.outside, hidden: [folders.workspace] };
+      assert.equal(await outcome(elsewhere, online), 'exit 1: ENOENT');
+    });
+  });
+
+  test('does not help to move a hidden socket to where it is not hidden', async () => {
+    const [folder, path] = [join(folders.workspace, 'a/b'), join(folders.workspace, 'a/b/server.sock')];
+    mkdirSync(folder, { recursive: true });
+    await listening({ path }, async () => {
+      const script =
+        'mv a c; mv a/b d; mv a/b/server.sock e; ln a/b/server.sock f; rm -rf a; for file in $(find .); do test -S $file && echo $file; done; true';
+      const command = { ...shell(`exec 2>/dev/null; ${script}`), cwd: folders.workspace, hidden: [path] };
+      assert.equal(await outcome(command, online), 'exit 0: ');
+      assert.equal(existsSync(path), true);
+      assert.equal(await connecting(path, online, [path]), 'exit 1: ECONNREFUSED');
+    });
+  });
+
+  test('does not make the sockets of the system reachable', { skip: onlyRootMayWrite('/run') }, async () => {
+    const path = `/run/sluice-${process.pid}.sock`;
+    await listening({ path }, async () => {
+      assert.equal(await connecting(path, fullAccess), 'exit 0: connected');
+      assert.equal(await connecting(path, online), 'exit 1: ENOENT');
+      assert.equal(await connecting(path.replace('/run', '/var/run'), online), 'exit 1: ENOENT');
+    });
+  });
+});
+
+function onlyRootMayWrite(folder: string): string | false {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch {
+    return `listening in ${folder} needs root`;
+  }
+}

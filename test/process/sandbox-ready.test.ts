@@ -1,0 +1,78 @@
+// Whether there can be a sandbox, and what is said where there cannot. What is tried is a script in the place of bubblewrap.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, test } from 'node:test';
+import { Sandbox } from '#src/process/index.js';
+import { findProgram } from '#src/process/spawn-failure.js';
+import { isExecError } from '#src/protocol/index.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { env, fullAccess, putProgram, readOnly, scratchFolders } from '../support/sandboxed.js';
+
+guardAgainstLeaks();
+
+const folders = scratchFolders();
+const noLinux = process.platform === 'linux' ? false : 'bubblewrap is for Linux';
+
+describe('whether there is a sandbox', { skip: noLinux }, () => {
+  let tools = '';
+  beforeEach(() => {
+    tools = join(folders.root, 'tools');
+    mkdirSync(tools);
+    symlinkSync(findProgram('env', '/', env['PATH']), join(tools, 'env'));
+  });
+  const sandboxIn = (path: string, clock = new FakeClock()) => new Sandbox({ env: { PATH: path }, hidden: [], clock });
+
+  test('is told with what to install where bubblewrap is missing', async () => {
+    assert.match((await sandboxIn(tools).ready()) ?? '', /^bubblewrap is not in PATH: apt install bubblewrap/);
+  });
+
+  test('is told with what it says and what to change where bubblewrap fails', async () => {
+    putProgram(join(tools, 'bwrap'), '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2; exit 1');
+    assert.match(
+      (await sandboxIn(tools).ready()) ?? '',
+      /^bubblewrap does not work here \(bwrap: No permissions to create new namespace\): .*(sysctl|namespaces)/,
+    );
+  });
+
+  test('is told where env cannot block signals', async () => {
+    rmSync(join(tools, 'env'));
+    putProgram(join(tools, 'env'), '#!/bin/sh\necho "unrecognized option" >&2; exit 125');
+    putProgram(join(tools, 'bwrap'), '#!/bin/sh\nexit 0');
+    assert.match((await sandboxIn(tools).ready()) ?? '', /install GNU coreutils/);
+  });
+
+  test('is tried once, and after a failure again when a minute has passed', async () => {
+    const clock = new FakeClock();
+    const sandbox = sandboxIn(tools, clock);
+    const count = join(folders.root, 'count');
+    assert.match((await sandbox.ready()) ?? '', /not in PATH/);
+    putProgram(join(tools, 'bwrap'), `#!/bin/sh\necho tried >> ${count}`);
+    await clock.advance(59_999);
+    assert.match((await sandbox.ready()) ?? '', /not in PATH/);
+    await clock.advance(1);
+    assert.deepEqual(await Promise.all([sandbox.ready(), sandbox.ready()]), [undefined, undefined]);
+    await clock.advance(60_000);
+    assert.equal(await sandbox.ready(), undefined);
+    assert.equal(readFileSync(count, 'utf8'), 'tried\n');
+  });
+
+  test('is an error for who asks for a command in spite of it', async () => {
+    const spec = {
+      program: { kind: 'lookup' },
+      argv: ['true'],
+      cwd: '/',
+      env,
+      io: { kind: 'pipe', stdin: 'closed' },
+      arg0: undefined,
+    } as const;
+    const sandbox = sandboxIn(tools);
+    assert.throws(
+      () => sandbox.wrap(spec, readOnly),
+      (error) => isExecError(error, 'sandboxUnavailable'),
+    );
+    assert.equal(sandbox.wrap(spec, fullAccess), spec);
+  });
+});

@@ -1,0 +1,91 @@
+// Commands in a real sandbox, started the way a client starts them.
+
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach } from 'node:test';
+import type { ProcessHandle } from '#src/client/index.js';
+import { connectInProcess } from '#src/index.js';
+import { Sandbox, type SpawnSpec, prepareSandboxed } from '#src/process/index.js';
+import type { PreparedSpec, SandboxPolicy } from '#src/protocol/index.js';
+
+const sandbox = new Sandbox({ env: process.env, hidden: [] });
+
+/** Why there is no sandbox to test with on this machine, or false when there is. */
+export const noSandbox = (await sandbox.ready()) ?? false;
+
+export const env: Readonly<Record<string, string>> = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' };
+
+export const fullAccess: SandboxPolicy = { type: 'dangerFullAccess' };
+export const readOnly: SandboxPolicy = { type: 'readOnly' };
+/** Only what the test names is writable. */
+export const workspaceOnly = { type: 'workspaceWrite', excludeSlashTmp: true, excludeTmpdirEnvVar: true } as const;
+
+export interface Command {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly io?: SpawnSpec['io'];
+  readonly hidden?: readonly string[];
+}
+
+export async function prepared(command: Command, policy: SandboxPolicy): Promise<PreparedSpec> {
+  const spec = { cwd: '/', env, io: { kind: 'pipe', stdin: 'closed' }, ...command } as const;
+  const { hidden } = command;
+  return prepareSandboxed(spec, policy, hidden === undefined ? sandbox : new Sandbox({ env: process.env, hidden }));
+}
+
+/** How it ended, and everything it wrote, as in 'exit 0: text'. */
+export async function outcome(command: Command, policy: SandboxPolicy): Promise<string> {
+  await using client = connectInProcess();
+  await using child = await client.start({ prepared: await prepared(command, policy) });
+  const text = await textOf(child);
+  const ending = await child.closed;
+  return `${ending.kind === 'code' ? `exit ${ending.code}` : ending.kind}: ${text.trimEnd()}`;
+}
+
+export async function textOf(child: ProcessHandle): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const { bytes } of child.output) parts.push(bytes);
+  return Buffer.concat(parts).toString();
+}
+
+/** A command line for the shell; $1 and so on are the rest. */
+export function shell(script: string, ...args: string[]): { readonly argv: readonly string[] } {
+  return { argv: ['sh', '-c', script, 'sh', ...args] };
+}
+
+/** Folders of each test's own: a workspace, and one outside it. Call once at the top of a suite. */
+export function scratchFolders(): { root: string; workspace: string; outside: string } {
+  const folders = { root: '', workspace: '', outside: '' };
+  beforeEach(() => {
+    folders.root = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-sandbox-')));
+    folders.workspace = join(folders.root, 'workspace');
+    folders.outside = join(folders.root, 'outside');
+    for (const folder of [folders.workspace, folders.outside]) mkdirSync(folder);
+  });
+  afterEach(() => rmSync(folders.root, { recursive: true }));
+  return folders;
+}
+
+/** The same spec enclosed, for what `prepareSandboxed` cannot express. */
+export function wrapped(spec: Partial<SpawnSpec>, policy: SandboxPolicy): PreparedSpec {
+  const whole: SpawnSpec = {
+    program: { kind: 'lookup' },
+    argv: [],
+    cwd: '/',
+    env,
+    io: { kind: 'pipe', stdin: 'closed' },
+    arg0: undefined,
+    ...spec,
+  };
+  const { program, argv, cwd, env: environment, io } = sandbox.wrap(whole, policy);
+  return { program: program.kind === 'exact' ? program.path : '', argv: [...argv], cwd, env: { ...environment }, io };
+}
+
+/** An executable file; gives its path. */
+export function putProgram(path: string, script: string): string {
+  writeFileSync(path, script);
+  chmodSync(path, 0o755);
+  return path;
+}
