@@ -45,6 +45,8 @@ export type Flags<O extends Options> = {
 /** One word of the command line, for commands where their order matters. */
 export type Word =
   | { readonly kind: 'help' }
+  /** Two dashes: what follows are operands only. */
+  | { readonly kind: 'separator' }
   | { readonly kind: 'operand'; readonly text: string }
   | { readonly kind: 'option'; readonly name: string; readonly text: string };
 
@@ -71,7 +73,7 @@ export interface Manual {
   /** Paragraphs after the options. */
   readonly notes?: readonly string[];
   /** What the operands are, so that a shell can complete them. */
-  readonly operands: 'none' | 'processes' | 'command' | 'commands' | 'shells';
+  readonly operands: 'none' | 'processes' | 'command' | 'commands' | 'shells' | 'actions';
 }
 
 export interface Command {
@@ -115,8 +117,9 @@ export function readWords(manual: Pick<Manual, 'name' | 'options' | 'operands'>,
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--' || (manual.operands === 'command' && !isOption(arg))) {
+      const separator: Word[] = arg === '--' ? [{ kind: 'separator' }] : [];
       const operands = arg === '--' ? rest : [arg, ...rest];
-      return [...words, ...operands.map((text): Word => ({ kind: 'operand', text }))];
+      return [...words, ...separator, ...operands.map((text): Word => ({ kind: 'operand', text }))];
     }
     if (arg === '--help' || arg === '-h') return [{ kind: 'help' }];
     if (!isOption(arg)) words.push({ kind: 'operand', text: arg });

@@ -20,6 +20,12 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./exec.js')).exec,
   },
   {
+    name: 'agent',
+    group: 'Run',
+    summary: 'Drive an agent program turn by turn: run, resume, logs, usage',
+    load: async () => (await import('./agent/agent.js')).agent,
+  },
+  {
     name: 'serve',
     group: 'Run',
     summary: 'Serve processes to other programs; --daemon in the background',

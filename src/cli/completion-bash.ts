@@ -1,5 +1,6 @@
 // The completion script for bash: a few functions made from the table, then what is the same for every command.
 
+import { agentActions } from './agent/actions.js';
 import { type CompletedCommand, type CompletedOption, forwardedOptions, ownOptions, shells } from './completion-table.js';
 
 export function bashScript(commands: readonly CompletedCommand[]): string {
@@ -79,6 +80,8 @@ function operandCase({ name, operands, isRepeatable }: CompletedCommand, command
       return [`    ${name}) ((operands > 0)) || _sluice_offer ${commandNames} ;;`];
     case 'shells':
       return [`    ${name}) ((operands > 0)) || _sluice_offer ${shells.join(' ')} ;;`];
+    case 'actions':
+      return [`    ${name}) ((operands > 0)) || _sluice_offer ${agentActions.join(' ')} ;;`];
   }
 }
 

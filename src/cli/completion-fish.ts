@@ -1,5 +1,6 @@
 // The completion script for fish: one `complete` for each option and operand, each with the condition under which it counts.
 
+import { agentActions } from './agent/actions.js';
 import {
   type CompletedCommand,
   type CompletedOption,
@@ -120,6 +121,8 @@ function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: r
       return all.map((each) => completeLine(first, `-a ${each.name} -d ${quoted(each.summary)}`));
     case 'shells':
       return [completeLine(first, `-a '${shells.join(' ')}'`)];
+    case 'actions':
+      return [completeLine(first, `-a '${agentActions.join(' ')}'`)];
   }
 }
 

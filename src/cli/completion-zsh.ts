@@ -1,5 +1,6 @@
 // The completion script for zsh: one `_arguments` for each command, which does the rest.
 
+import { agentActions } from './agent/actions.js';
 import {
   type CompletedCommand,
   type CompletedOption,
@@ -102,6 +103,8 @@ function operandSpecs({ operands, isRepeatable }: CompletedCommand): string[] {
       return ['1: :_sluice_commands'];
     case 'shells':
       return [`1:shell:(${shells.join(' ')})`];
+    case 'actions':
+      return [`1:action:(${agentActions.join(' ')})`];
   }
 }
 

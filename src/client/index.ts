@@ -11,3 +11,4 @@ export { LineSplitter, type SplitLine } from './line-splitter.js';
 export type { OutputChunk } from './output-queue.js';
 export { type Line, type LinesOptions, ProcessHandle, type ReadOptions, type TerminateOptions } from './process-handle.js';
 export { type CollectedStream, OutputCollector, type RunOptions, type RunResult } from './run.js';
+export { ConnectionClosedError } from '../rpc/rpc-error.js';

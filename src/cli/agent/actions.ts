@@ -1,0 +1,3 @@
+// What `sluice agent` can be asked to do.
+
+export const agentActions = ['run', 'resume', 'logs', 'usage'] as const;

@@ -1,0 +1,41 @@
+// A line of output -> the JSON object in it, also when it comes from a terminal, which adds escape sequences, carriage returns and the
+// echo of keys. Knows nothing of what the objects mean.
+
+import type { AgentSaid } from '../agent-event.js';
+import { type JsonObject, isObject } from './json-members.js';
+
+/**
+ * One piece of what a terminal adds: a control sequence (moves, colours, `ESC [ ? 2 5 h`), a title, any other escape sequence, a control
+ * character, a blank, a byte order mark, or the end-of-input key as it is echoed.
+ */
+const noise = new RegExp(
+  [
+    String.raw`\u001b\[[0-?]*[ -/]*[@-~]`,
+    String.raw`\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)`,
+    String.raw`\u001b[ -/]*[0-~]`,
+    String.raw`[\u0000-\u0020\u007f-\u009f\ufeff]`,
+    String.raw`\^D`,
+  ].join('|'),
+  'g',
+);
+
+/** Undefined when there is anything beside one object and what a terminal adds. */
+export function jsonIn(line: string): JsonObject | undefined {
+  const [start, end] = [line.indexOf('{'), line.lastIndexOf('}') + 1];
+  if (start < 0 || end <= start || !isNoise(line.slice(0, start)) || !isNoise(line.slice(end))) return undefined;
+  try {
+    const value: unknown = JSON.parse(line.slice(start, end));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined; // torn, or never meant as JSON: an ordinary line
+  }
+}
+
+/** A line that says nothing gives nothing; any other is passed on as it came. */
+export function plainLine(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
+  return isNoise(line) ? [] : [{ type: 'raw', stream, line }];
+}
+
+function isNoise(text: string): boolean {
+  return text.replaceAll(noise, '') === '';
+}

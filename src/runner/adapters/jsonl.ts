@@ -1,0 +1,100 @@
+// Any program that reads prompts and writes what it does as lines of JSON. Knows nothing of what the lines mean: the caller tells.
+
+import type { AgentAdapter, AgentReader, Launch } from '../agent-adapter.js';
+import type { AgentSaid, TurnResult } from '../agent-event.js';
+import { jsonIn, plainLine } from './json-line.js';
+import type { JsonObject } from './json-members.js';
+
+export interface JsonLinesOptions {
+  /** `jsonl` when absent. */
+  readonly name?: string;
+  /** The program and its arguments, which the caller's follow; or made for each launch, which a session that can be resumed needs. */
+  readonly command: readonly string[] | ((launch: Launch) => readonly string[]);
+  /** `many` when absent. */
+  readonly turnsPerProcess?: 'many' | 'one';
+  /** A prompt as a line, without the line feed; `{"prompt": "…"}` when absent. */
+  readonly encodePrompt?: (prompt: string) => string;
+  /**
+   * True for the line after which the program takes the next prompt; or how the turn went, for what differs from `completed` without a
+   * text.
+   */
+  readonly isTurnEnd: (json: JsonObject) => boolean | Partial<TurnResult>;
+  readonly sessionIdOf?: (json: JsonObject) => string | undefined;
+  /** The piece of the answer in a line. */
+  readonly textOf?: (json: JsonObject) => string | undefined;
+  /** Everything else a line says. */
+  readonly eventsOf?: (json: JsonObject) => readonly AgentSaid[];
+}
+
+/**
+ * A line that neither has text nor gives events nor ends the turn comes through whole, as `raw`.
+ *
+ * ```ts
+ * const adapter = jsonl({
+ *   command: ['my-agent', '--json'],
+ *   encodePrompt: (prompt) => JSON.stringify({ op: 'ask', prompt }),
+ *   textOf: (json) => (json['op'] === 'say' ? String(json['text']) : undefined),
+ *   isTurnEnd: (json) => json['op'] === 'done' && { isError: json['ok'] !== true },
+ * });
+ * ```
+ */
+export function jsonl(options: JsonLinesOptions): AgentAdapter {
+  const { name = 'jsonl', command, turnsPerProcess = 'many' } = options;
+  return {
+    name,
+    turnsPerProcess,
+    command: (launch) => {
+      if (typeof command === 'function') return { argv: command(launch) };
+      if (launch.resume !== undefined)
+        throw new Error(`${name} cannot resume "${launch.resume}": its command must be a function for that`);
+      return { argv: [...command, ...launch.args] };
+    },
+    encodePrompt: options.encodePrompt ?? ((prompt) => JSON.stringify({ prompt })),
+    createReader: () => new JsonLinesReader(options),
+  };
+}
+
+class JsonLinesReader implements AgentReader {
+  readonly #options: JsonLinesOptions;
+  #sessionId: string | undefined;
+
+  constructor(options: JsonLinesOptions) {
+    this.#options = options;
+  }
+
+  /** A caller's function that trips over a line has not understood it. */
+  read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
+    const json = stream === 'stdout' ? jsonIn(line) : undefined;
+    if (json === undefined) return plainLine(line, stream);
+    try {
+      return this.#said(json);
+    } catch (error) {
+      return [
+        { type: 'status', status: `a line was not understood: ${String(error)}` },
+        { type: 'raw', stream, line: json },
+      ];
+    }
+  }
+
+  #said(json: JsonObject): AgentSaid[] {
+    const { isTurnEnd, sessionIdOf, textOf, eventsOf } = this.#options;
+    const sessionId = sessionIdOf?.(json);
+    const text = textOf?.(json) ?? '';
+    const events = eventsOf?.(json) ?? [];
+    const end = isTurnEnd(json);
+    const said: AgentSaid[] = [
+      ...(text === '' ? [] : [{ type: 'text', text } as const]),
+      ...events,
+      ...(end === false ? [] : [{ type: 'turnEnded', result: resultOf(end) } as const]),
+    ];
+    if (said.length === 0) said.push({ type: 'raw', stream: 'stdout', line: json });
+    if (sessionId === undefined || sessionId === this.#sessionId) return said;
+    this.#sessionId = sessionId;
+    return [{ type: 'session', sessionId }, ...said];
+  }
+}
+
+function resultOf(end: true | Partial<TurnResult>): TurnResult {
+  const { isError = false, reason = isError ? 'failed' : 'completed', text = '' } = end === true ? {} : end;
+  return { isError, reason, text };
+}

@@ -1,0 +1,60 @@
+// What a run tells its caller. One tagged union for every agent program; what nobody understood comes through whole.
+
+import type { Outcome } from './outcome.js';
+import type { Usage } from './usage.js';
+
+/** What an agent program said, in the runner's words. */
+export type AgentSaid =
+  /** Progress that is worth a line at most: a request goes out, tokens are being thought. */
+  | { readonly type: 'status'; readonly status: string }
+  /** Known from the moment it is seen, so that a run can be resumed however it ends. */
+  | { readonly type: 'session'; readonly sessionId: string; readonly model?: string }
+  /** A piece of the answer, in order; the pieces of a turn make up the text. */
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thinking'; readonly text: string }
+  | { readonly type: 'toolCall'; readonly callId: string; readonly name: string; readonly input: unknown }
+  | { readonly type: 'toolResult'; readonly callId: string; readonly output: string; readonly isError: boolean }
+  /** The program waits until it is answered with `allow` or `deny`. */
+  | { readonly type: 'permission'; readonly requestId: string; readonly toolName: string; readonly input: unknown }
+  /** Running totals of the session: the latest counts, nothing is added up. */
+  | { readonly type: 'usage'; readonly usage: Usage }
+  /** `block`: nothing goes on before `resetsAt`. `warning`: a limit is near. */
+  | {
+      readonly type: 'rateLimit';
+      readonly state: 'warning' | 'block';
+      /** Milliseconds since the Unix epoch; absent when the program did not say. */
+      readonly resetsAt?: number;
+      readonly limit?: string;
+    }
+  | {
+      readonly type: 'retry';
+      readonly attempt: number;
+      readonly maxAttempts?: number;
+      readonly delayMs?: number;
+      readonly problem: string;
+    }
+  /** JSON that the adapter does not know, whole, or a line that is no JSON. */
+  | { readonly type: 'raw'; readonly stream: 'stdout' | 'stderr'; readonly line: unknown }
+  /** The program is ready for the next prompt. */
+  | { readonly type: 'turnEnded'; readonly result: TurnResult };
+
+export interface TurnResult {
+  readonly isError: boolean;
+  /** In the program's own word, such as `completed`, `api_error` or `aborted_streaming`. */
+  readonly reason: string;
+  /** The answer, as the program sums it up. */
+  readonly text: string;
+}
+
+/** An event of a run. */
+export type AgentEvent = EventStamp &
+  (AgentSaid | { readonly type: 'turnStarted'; readonly prompt: string } | { readonly type: 'ended'; readonly outcome: Outcome });
+
+export interface EventStamp {
+  /** From 1, without holes. */
+  readonly seq: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+  /** The turn it belongs to, from 1; 0 before the first. */
+  readonly turn: number;
+}

@@ -1,0 +1,63 @@
+// The events of one run, in order: any number of readers, each at its own pace from wherever it likes, in bounded memory.
+
+import type { AgentEvent } from './agent-event.js';
+
+/** What a reader gets: an event, or word of events that were forgotten before it came to read them. */
+export type SeenEvent = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number };
+
+/** Kept in memory for readers that come late or lag. A run's log file has everything. */
+const keptBytes = 32 * 1024 * 1024;
+
+export class EventLog {
+  readonly #events: AgentEvent[] = [];
+  readonly #sizes: number[] = [];
+  readonly #waiters = new Set<() => void>();
+  #bytes = 0;
+  #forgotten = 0;
+  #isOver = false;
+
+  /** The number the next event will have. */
+  get nextSeq(): number {
+    return this.#forgotten + this.#events.length + 1;
+  }
+
+  append(event: AgentEvent): void {
+    const size = JSON.stringify(event).length;
+    this.#events.push(event);
+    this.#sizes.push(size);
+    this.#bytes += size;
+    while (this.#bytes > keptBytes && this.#events.length > 1) {
+      this.#events.shift();
+      this.#bytes -= this.#sizes.shift() ?? 0;
+      this.#forgotten += 1;
+    }
+    this.#wake();
+  }
+
+  /** No more will come. */
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  /** Everything after `afterSeq`, then what comes, until the end. */
+  async *read(afterSeq = 0): AsyncGenerator<SeenEvent> {
+    for (let next = afterSeq + 1; ;) {
+      if (next <= this.#forgotten) {
+        yield { type: 'gap', missedEvents: this.#forgotten - next + 1 };
+        next = this.#forgotten + 1;
+      }
+      const event = this.#events[next - this.#forgotten - 1];
+      if (event !== undefined) {
+        next += 1;
+        yield event;
+      } else if (this.#isOver) return;
+      else await new Promise<void>((resolve) => this.#waiters.add(resolve));
+    }
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiters) wake();
+    this.#waiters.clear();
+  }
+}

@@ -1,0 +1,16 @@
+// The agent runner. A line here is a promise.
+
+export type { AgentAdapter, AgentReader, Launch, LaunchCommand, PermissionAnswer } from './agent-adapter.js';
+export type { AgentEvent, AgentSaid, EventStamp, TurnResult } from './agent-event.js';
+export type { AgentOptions, Turn } from './agent-options.js';
+export { AgentRun, startAgent } from './agent-run.js';
+export type { SeenEvent } from './event-log.js';
+export type { Outcome, OutcomeKind } from './outcome.js';
+export { type ClaudeOptions, claude } from './adapters/claude.js';
+export { type CodexOptions, codex } from './adapters/codex.js';
+export type { JsonObject } from './adapters/json-members.js';
+export { type JsonLinesOptions, jsonl } from './adapters/jsonl.js';
+export { type LogLine, type ReadRunOptions, type RunHeader, readRun, runsIn } from './run-log.js';
+export { type ModelUsage, type Usage, addUsage, usageSince } from './usage.js';
+export { type RunSummary, summarizeRuns, totals } from './run-totals.js';
+export { type SdkProcess, type SdkSpawnOptions, sluiceSpawn } from './sdk-spawn.js';

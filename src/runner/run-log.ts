@@ -1,0 +1,95 @@
+// One append-only JSON-lines file per run: every event with its time and number. Written as events happen, so that a crash costs at
+// most the line being written; a torn last line is passed over when it is read.
+
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import type { AgentEvent } from './agent-event.js';
+
+/** Written first: what the run was asked to do. */
+export interface RunHeader {
+  readonly type: 'run';
+  readonly runId: string;
+  readonly adapter: string;
+  readonly cwd: string;
+  readonly resume?: string;
+  readonly at: number;
+}
+
+export type LogLine = RunHeader | AgentEvent;
+
+export class RunLog {
+  readonly path: string;
+  readonly #descriptor: number;
+
+  /** The folder is made when it is missing. Only the owner can read what agents were told and said. */
+  constructor(folder: string, header: RunHeader) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.path = path.join(folder, `${header.runId}.jsonl`);
+    this.#descriptor = openSync(this.path, 'ax', 0o600);
+    this.append(header);
+  }
+
+  append(line: LogLine): void {
+    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#descriptor, bytes, at);
+  }
+
+  close(): void {
+    fsyncSync(this.#descriptor);
+    closeSync(this.#descriptor);
+  }
+}
+
+/** Names of the runs in a folder, oldest first. */
+export function runsIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => name.slice(0, -'.jsonl'.length))
+    .toSorted();
+}
+
+export interface ReadRunOptions {
+  /** Go on with what is written until the run has ended. */
+  readonly follow?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** How often a follower looks for more. */
+const lookMs = 100;
+const readBytes = 64 * 1024;
+
+/** The lines of a run. A line that cannot be read, as a torn one, is passed over. */
+export async function* readRun(file: string, { follow = false, signal }: ReadRunOptions = {}): AsyncGenerator<LogLine> {
+  await using handle = await open(file, 'r');
+  let rest = Buffer.alloc(0);
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(readBytes), 0, readBytes);
+    if (bytesRead === 0) {
+      if (!follow || signal?.aborted === true) return;
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+      continue;
+    }
+    rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
+      const line = parseLine(rest.toString('utf8', 0, end));
+      rest = rest.subarray(end + 1);
+      if (line === undefined) continue;
+      yield line;
+      if (line.type === 'ended') return;
+    }
+  }
+}
+
+function parseLine(text: string): LogLine | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return isLogLine(parsed) ? parsed : undefined;
+  } catch {
+    return undefined; // torn by a crash
+  }
+}
+
+function isLogLine(value: unknown): value is LogLine {
+  return typeof value === 'object' && value !== null && 'type' in value && 'at' in value;
+}

@@ -1,0 +1,55 @@
+// Everything that happens in a run, numbered and timed: in memory for its readers, and in a file for later.
+
+import type { Clock } from '../base/clock.js';
+import type { AgentEvent, AgentSaid } from './agent-event.js';
+import { EventLog, type SeenEvent } from './event-log.js';
+import type { Outcome } from './outcome.js';
+import { type RunHeader, RunLog } from './run-log.js';
+
+export type EventBody =
+  | AgentSaid
+  | { readonly type: 'turnStarted'; readonly prompt: string }
+  | { readonly type: 'ended'; readonly outcome: Outcome };
+
+export class RunRecord {
+  readonly #events = new EventLog();
+  readonly #clock: Clock;
+  #file: RunLog | undefined;
+
+  constructor(header: RunHeader, { clock, folder }: { readonly clock: Clock; readonly folder: string | undefined }) {
+    this.#clock = clock;
+    this.#file = folder === undefined ? undefined : new RunLog(folder, header);
+  }
+
+  get file(): string | undefined {
+    return this.#file?.path;
+  }
+
+  /** Everything after this number, then what comes. */
+  read(afterSeq = 0): AsyncGenerator<SeenEvent> {
+    return this.#events.read(afterSeq);
+  }
+
+  /** Number of the last event. */
+  get lastSeq(): number {
+    return this.#events.nextSeq - 1;
+  }
+
+  add(body: EventBody, turn: number): void {
+    const event: AgentEvent = { seq: this.#events.nextSeq, at: this.#clock.now(), turn, ...body };
+    this.#events.append(event);
+    try {
+      this.#file?.append(event);
+    } catch (error) {
+      // A full disk is no reason to end an agent's work; whoever reads the events is told.
+      this.#file = undefined;
+      const problem = error instanceof Error ? error.message : String(error);
+      this.add({ type: 'status', status: `the log can no longer be written: ${problem}` }, turn);
+    }
+  }
+
+  close(): void {
+    this.#events.end();
+    this.#file?.close();
+  }
+}

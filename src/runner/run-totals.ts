@@ -1,0 +1,57 @@
+// What the runs in a log folder have used. Programs report running totals of a session, so a run that resumed one has used only
+// what was added since.
+
+import path from 'node:path';
+import type { OutcomeKind } from './outcome.js';
+import { readRun, runsIn } from './run-log.js';
+import { type Usage, addUsage, usageSince } from './usage.js';
+
+export interface RunSummary {
+  readonly runId: string;
+  readonly adapter: string;
+  readonly cwd: string;
+  /** When it was started, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly sessionId: string | undefined;
+  /** Undefined while it runs, and when its end was never written. */
+  readonly outcome: OutcomeKind | undefined;
+  /** Of this run alone. */
+  readonly usage: Usage;
+}
+
+const nothing: Usage = { models: {} };
+
+/** Oldest first. Files that are no logs of runs are passed over. */
+export async function summarizeRuns(folder: string): Promise<RunSummary[]> {
+  const summaries: RunSummary[] = [];
+  const sessions = new Map<string, Usage>();
+  for (const runId of runsIn(folder)) {
+    const run = await summarize(path.join(folder, `${runId}.jsonl`));
+    if (run === undefined) continue;
+    const { total, ...summary } = run;
+    const before = summary.sessionId === undefined ? undefined : sessions.get(summary.sessionId);
+    summaries.push({ ...summary, usage: usageSince(total, before) });
+    if (summary.sessionId !== undefined) sessions.set(summary.sessionId, total);
+  }
+  return summaries;
+}
+
+/** Of all runs in the folder together. */
+export async function totals(folder: string): Promise<Usage> {
+  return (await summarizeRuns(folder)).reduce((sum, { usage }) => addUsage(sum, usage), nothing);
+}
+
+async function summarize(file: string): Promise<(Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined> {
+  let summary: (Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined;
+  for await (const line of readRun(file)) {
+    if (line.type === 'run') {
+      const { runId, adapter, cwd, at, resume } = line;
+      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, total: nothing };
+    } else if (summary !== undefined) {
+      if (line.type === 'session') summary = { ...summary, sessionId: line.sessionId };
+      if (line.type === 'usage') summary = { ...summary, total: line.usage };
+      if (line.type === 'ended') summary = { ...summary, outcome: line.outcome.kind };
+    }
+  }
+  return summary;
+}

@@ -1,0 +1,45 @@
+// Whether a process or anything below it has done something, as seen by `ps` on the machine it runs on.
+
+import type { Client } from '../client/index.js';
+
+/** Processor time in seconds by pid, of a process and its descendants. */
+export type TreeActivity = ReadonlyMap<number, number>;
+
+const lookTimeoutMs = 5_000;
+
+/** Undefined when it cannot be found out. */
+export async function treeActivity(client: Client, pid: number): Promise<TreeActivity | undefined> {
+  try {
+    const { exitCode, stdout } = await client.exec(['ps', '-A', '-o', 'pid=,ppid=,time='], { timeoutMs: lookTimeoutMs });
+    return exitCode === 0 ? treeIn(stdout, pid) : undefined;
+  } catch {
+    return undefined; // no ps there, or nobody to ask
+  }
+}
+
+/** Somebody new or gone, or more time used. */
+export function hasWorked(before: TreeActivity, now: TreeActivity): boolean {
+  return before.size !== now.size || [...now].some(([pid, seconds]) => before.get(pid) !== seconds);
+}
+
+function treeIn(table: string, root: number): TreeActivity {
+  const rows = table.split('\n').flatMap((line) => {
+    const [pid, parent, time] = line.trim().split(/\s+/);
+    return time === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), seconds: secondsIn(time) }];
+  });
+  const tree = new Map<number, number>();
+  const add = (pid: number): void => {
+    const row = rows.find((each) => each.pid === pid);
+    if (row === undefined || tree.has(pid)) return;
+    tree.set(pid, row.seconds);
+    for (const child of rows) if (child.parent === pid) add(child.pid);
+  };
+  add(root);
+  return tree;
+}
+
+/** `[days-]hours:minutes:seconds`, with fractions on some systems. */
+function secondsIn(time: string): number {
+  const [clock = '', days = '0'] = time.split('-').toReversed();
+  return clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0) + Number(days) * 86_400;
+}

@@ -1,0 +1,129 @@
+// `sluice agent` through the built program, with a little agent program of our own.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { AgentEvent, RunSummary } from '#src/runner/index.js';
+import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
+const adapter = ['--adapter', 'jsonl', '--turn-end', 'type=end'];
+
+describe('sluice agent', () => {
+  let folder = '';
+  let env: Readonly<Record<string, string>> = {};
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    env = { XDG_STATE_HOME: folder };
+  });
+  after(() => rmSync(folder, { recursive: true }));
+  guardAgainstLeaks();
+
+  const run = (flags: readonly string[], prompt: string, input = '') =>
+    sluice(['agent', 'run', ...adapter, ...flags, prompt, '--', ...program], { env, input });
+
+  test('runs a program, shows what it does, and exits as the run ended', async () => {
+    const { status, stdout, stderr } = await run([], 'hello');
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
+    assert.match(stdout, /^> hello\n[^]*"text":"hello"[^]*\ncompleted\n$/);
+  });
+
+  test('puts further prompts from stdin, and prints events as JSON', async () => {
+    const { status, stdout } = await run(['--json', '--prompts-from-stdin'], 'one', 'two\n\nthree\n');
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AgentEvent);
+    assert.equal(status, 0);
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      events.map((_, index) => index + 1),
+    );
+    assert.deepEqual(
+      events.flatMap((event) => (event.type === 'turnStarted' ? [event.prompt] : [])),
+      ['one', 'two', 'three'],
+    );
+    assert.deepEqual(events.at(-1)?.type, 'ended');
+  });
+
+  test('exits with 124 when nothing happens, 125 when the program never started or its server is lost', async () => {
+    assert.equal((await run(['--idle-timeout', '300ms'], 'hang')).status, 124);
+    assert.equal((await run(['--turn-timeout', '300ms'], 'hang')).status, 124);
+    assert.equal((await run(['--timeout', '300ms'], 'hang')).status, 124);
+    const missing = await sluice(['agent', 'run', ...adapter, 'x', '--', 'no-such-agent'], { env });
+    assert.equal(missing.status, 125);
+    assert.match(missing.stdout, /neverStarted; program "no-such-agent" not found/);
+    assert.equal((await run([], 'die')).status, 125); // killed before it had answered anything
+  });
+
+  test('runs it on a server, and on a terminal', async () => {
+    await using server = await SluiceServer.start('unix');
+    const remote = await run(['--connect', server.url, '-C', '/', '-e', 'A=1'], 'far away');
+    assert.equal(remote.status, 0);
+    assert.match(remote.stdout, /"text":"far away"/);
+    const onTerminal = await run(['-t'], 'typed');
+    assert.match(onTerminal.stdout, /"text":"typed"/);
+  });
+
+  test('interrupts with Ctrl-C, and ends everything', async () => {
+    const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang', '--', ...program], { env });
+    const out = collect(child.stdout);
+    await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    assert.equal(await ended(child), 130);
+    assert.match(Buffer.concat(out).toString(), /"kind":"interrupted"/);
+  });
+
+  test('lists runs, shows one again, and follows it', async () => {
+    const runs = (await sluice(['agent', 'logs', '--json'], { env })).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as RunSummary);
+    const completed = runs.find(({ outcome }) => outcome === 'completed') ?? assert.fail('no run');
+    assert.match((await sluice(['agent', 'logs'], { env })).stdout, new RegExp(`^${completed.runId}  jsonl   completed`, 'm'));
+    const shown = await sluice(['agent', 'logs', '-f', completed.runId], { env });
+    assert.match(shown.stdout, /^> hello\n[^]*completed\n$/);
+    const json = await sluice(['agent', 'logs', '--json', completed.runId], { env });
+    assert.equal((JSON.parse(json.stdout.split('\n')[0] ?? '') as { type: string }).type, 'run');
+    assert.match(
+      (await sluice(['agent', 'logs', 'no-such'], { env })).stderr,
+      /there is no run "no-such"; "sluice agent logs" lists them/,
+    );
+  });
+
+  test('sums up what runs have used, by run, day and model', async () => {
+    for (const by of ['run', 'day', 'model']) {
+      const { stdout } = await sluice(['agent', 'usage', '--by', by], { env });
+      assert.match(stdout, new RegExp(`^${by.toUpperCase()} +INPUT +OUTPUT +CACHE READ +CACHE WRITE +COST\\n[^]*total `));
+    }
+    assert.match((await sluice(['agent', 'usage', '--json'], { env })).stdout, /^\{"runId":/);
+  });
+
+  test('says in one line what is wrong', async () => {
+    const problems: readonly [readonly string[], RegExp][] = [
+      [[], /agent needs one of run, resume, logs, usage, got ""/],
+      [['walk'], /agent needs one of run, resume, logs, usage, got "walk"/],
+      [['run'], /agent needs a prompt, as in: sluice agent run "fix the failing test"/],
+      [['resume'], /agent resume needs a session or a run/],
+      [['run', '--adapter', 'jsonl', 'x'], /--adapter jsonl needs its program after two dashes/],
+      [['run', '--adapter', 'other', 'x'], /--adapter must be one of claude, codex, jsonl, got "other"/],
+    ];
+    for (const [args, problem] of problems) {
+      const { status, stdout, stderr } = await sluice(['agent', ...args], { env });
+      assert.deepEqual([status, stdout], [125, '']);
+      assert.match(stderr, problem);
+      assert.match(stderr, /^sluice: [^\n]*\n$/);
+    }
+  });
+
+  test('has colours in a terminal only', async () => {
+    await using terminal = await InTerminal.open(['agent', 'run', ...adapter, 'hello', '--', ...program], { env });
+    assert.match((await terminal.rest()).text, /\p{Cc}\[1m> hello/u);
+  });
+});

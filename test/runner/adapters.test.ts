@@ -1,0 +1,143 @@
+// How agent programs are started and spoken to, and what a program of the caller's own gets.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AgentAdapter } from '#src/runner/agent-adapter.js';
+import { claude } from '#src/runner/adapters/claude.js';
+import { codex } from '#src/runner/adapters/codex.js';
+import { type JsonLinesOptions, jsonl } from '#src/runner/adapters/jsonl.js';
+
+const first = { prompt: '--help', resume: undefined, args: ['--model', 'small'] };
+const resumed = { ...first, resume: '-s1' };
+
+describe('claude', () => {
+  const fixed = '--print --input-format stream-json --output-format stream-json --verbose'.split(' ');
+
+  test('is started with streams both ways, and the arguments of the caller last', () => {
+    assert.deepEqual(claude().command(first).argv, [
+      'claude',
+      ...fixed,
+      '--include-partial-messages',
+      '--permission-prompt-tool',
+      'stdio',
+      '--model',
+      'small',
+    ]);
+  });
+
+  test('resumes with the session in one word with its option', () => {
+    const adapter = claude({ program: '/opt/claude', partialMessages: 'off', permissionPrompts: 'off' });
+    assert.deepEqual(adapter.command(resumed).argv, ['/opt/claude', ...fixed, '--resume=-s1', '--model', 'small']);
+  });
+
+  test('takes prompts, interrupts and answers as lines', () => {
+    const adapter = claude();
+    const request = { type: 'permission', requestId: 'r1', toolName: 'Bash', input: { command: 'ls' } } as const;
+    const response = (inner: object) => ({
+      type: 'control_response',
+      response: { subtype: 'success', request_id: 'r1', response: inner },
+    });
+    assert.deepEqual(parsed(adapter.encodePrompt('a\nb')), {
+      type: 'user',
+      message: { role: 'user', content: [{ type: 'text', text: 'a\nb' }] },
+    });
+    assert.deepEqual(parsed(adapter.encodeInterrupt?.('r2')), {
+      type: 'control_request',
+      request_id: 'r2',
+      request: { subtype: 'interrupt' },
+    });
+    assert.deepEqual(
+      [
+        adapter.encodePermission?.(request, { behavior: 'allow' }),
+        adapter.encodePermission?.(request, { behavior: 'allow', input: { command: 'pwd' } }),
+        adapter.encodePermission?.(request, { behavior: 'deny', message: 'no' }),
+      ].map(parsed),
+      [
+        response({ behavior: 'allow', updatedInput: { command: 'ls' } }),
+        response({ behavior: 'allow', updatedInput: { command: 'pwd' } }),
+        response({ behavior: 'deny', message: 'no' }),
+      ],
+    );
+  });
+});
+
+describe('codex', () => {
+  test('is started anew for each prompt, which comes on stdin and is never an argument', () => {
+    assert.deepEqual(codex().command(first).argv, ['codex', 'exec', '--json', '--model', 'small', '--', '-']);
+    assert.equal(codex().encodePrompt('--help'), '--help');
+  });
+
+  test('resumes with the arguments before the command, where they mean the same', () => {
+    const adapter = codex({ program: '/opt/codex', model: 'gpt-5' });
+    assert.deepEqual(adapter.command({ ...resumed, args: ['-s', 'read-only'] }).argv, [
+      ...['/opt/codex', 'exec', '--json', '--model', 'gpt-5', '-s', 'read-only'],
+      ...['resume', '--', '-s1', '-'],
+    ]);
+  });
+});
+
+describe('a program of JSON lines', () => {
+  const own = (options: Partial<JsonLinesOptions> = {}) =>
+    jsonl({ command: ['agent', '-j'], isTurnEnd: (json) => json['done'] === true, ...options });
+  const read = (adapter: AgentAdapter, ...lines: readonly object[]) => {
+    const reader = adapter.createReader();
+    return lines.flatMap((line) => reader.read(JSON.stringify(line), 'stdout'));
+  };
+  const ended = { type: 'turnEnded', result: { isError: false, reason: 'completed', text: '' } };
+
+  test('gets the arguments after its own, and prompts as objects', () => {
+    assert.deepEqual(own().command(first), { argv: ['agent', '-j', '--model', 'small'] });
+    assert.equal(own().encodePrompt('hi'), '{"prompt":"hi"}');
+  });
+
+  test('resumes a session only when it was told how', () => {
+    const able = own({ name: 'mine', command: ({ resume, args }) => ['agent', `--session=${resume}`, ...args] });
+    assert.deepEqual(able.command(resumed).argv, ['agent', '--session=-s1', '--model', 'small']);
+    assert.throws(() => own().command(resumed), {
+      message: 'jsonl cannot resume "-s1": its command must be a function for that',
+    });
+  });
+
+  test('gives lines whole until one ends the turn', () => {
+    assert.deepEqual(read(own(), { a: 1 }, { done: true }), [{ type: 'raw', stream: 'stdout', line: { a: 1 } }, ended]);
+  });
+
+  test('ends a turn as its last line says', () => {
+    const adapter = own({ isTurnEnd: (json) => 'ok' in json && { isError: json['ok'] !== true, text: String(json['said']) } });
+    assert.deepEqual(read(adapter, { ok: true, said: 'yes' }, { ok: false, said: 'no' }), [
+      { type: 'turnEnded', result: { isError: false, reason: 'completed', text: 'yes' } },
+      { type: 'turnEnded', result: { isError: true, reason: 'failed', text: 'no' } },
+    ]);
+  });
+
+  test('has a session, text and events where the caller finds them', () => {
+    const adapter = own({
+      sessionIdOf: (json) => (typeof json['session'] === 'string' ? json['session'] : undefined),
+      textOf: (json) => (typeof json['text'] === 'string' ? json['text'] : undefined),
+      eventsOf: (json) => ('busy' in json ? [{ type: 'status', status: 'busy' }] : []),
+    });
+    assert.deepEqual(read(adapter, { session: 's1', text: 'hi' }, { session: 's1', busy: 1 }, { session: 's1', done: true }), [
+      { type: 'session', sessionId: 's1' },
+      { type: 'text', text: 'hi' },
+      { type: 'status', status: 'busy' },
+      ended,
+    ]);
+  });
+
+  test('passes a line on over which a function of the caller trips', () => {
+    const adapter = own({
+      textOf: () => {
+        throw new TypeError('no such member');
+      },
+    });
+    assert.deepEqual(read(adapter, { a: 1 }), [
+      { type: 'status', status: 'a line was not understood: TypeError: no such member' },
+      { type: 'raw', stream: 'stdout', line: { a: 1 } },
+    ]);
+  });
+});
+
+function parsed(line: string | undefined): unknown {
+  assert.ok(line !== undefined && !line.includes('\n'));
+  return JSON.parse(line);
+}

@@ -1,0 +1,74 @@
+// What holds claude up: rate limits and retries, with lines made by hand.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AgentSaid } from '#src/runner/agent-event.js';
+import { claude } from '#src/runner/adapters/claude.js';
+
+/** What a new reader makes of these lines. */
+function read(...lines: readonly object[]): AgentSaid[] {
+  const reader = claude().createReader();
+  return lines.flatMap((line) => reader.read(JSON.stringify(line), 'stdout'));
+}
+
+describe('a rate limit', () => {
+  const limit = (info: object) => ({ type: 'rate_limit_event', rate_limit_info: info });
+
+  test('that allows is a status, also when nothing beyond it is allowed', () => {
+    const lines = [
+      limit({ status: 'allowed', resetsAt: 1_794_740_000 }),
+      limit({ status: 'allowed', overageStatus: 'rejected' }),
+    ];
+    assert.deepEqual(
+      read(...lines),
+      lines.map(() => ({ type: 'status', status: 'rate limit: allowed' })),
+    );
+  });
+
+  test('that is near is a warning', () => {
+    assert.deepEqual(read(limit({ status: 'allowed_warning', resetsAt: 1_794_740_000, rateLimitType: 'five_hour' })), [
+      { type: 'rateLimit', state: 'warning', resetsAt: 1_794_740_000_000, limit: 'five_hour' },
+    ]);
+  });
+
+  test('that rejects is a block until its reset, which is in seconds', () => {
+    assert.deepEqual(read(limit({ status: 'rejected', resetsAt: 1_794_740_000, rateLimitType: 'seven_day' })), [
+      { type: 'rateLimit', state: 'block', resetsAt: 1_794_740_000_000, limit: 'seven_day' },
+    ]);
+  });
+
+  test('that rejects blocks nothing while requests beyond it are paid for', () => {
+    assert.deepEqual(read(limit({ status: 'rejected', isUsingOverage: true })), [{ type: 'rateLimit', state: 'warning' }]);
+  });
+
+  test('has no reset when none is told that can be meant', () => {
+    const resets = [undefined, null, '2026-11-15T12:00:00Z', 0, -5, 3_600, 1_794_740_000_000, 1e300];
+    assert.deepEqual(
+      resets.flatMap((resetsAt) => read(limit({ status: 'rejected', resetsAt }))),
+      resets.map(() => ({ type: 'rateLimit', state: 'block' })),
+    );
+  });
+
+  test('of a status that is not known comes whole', () => {
+    const line = limit({ status: 'paused' });
+    assert.deepEqual(read(line), [{ type: 'raw', stream: 'stdout', line }]);
+  });
+});
+
+test('a retry has its number, its delay and its reason', () => {
+  const retry = {
+    type: 'system',
+    subtype: 'api_retry',
+    attempt: 2,
+    max_retries: 10,
+    retry_delay_ms: 600,
+    error_status: 529,
+  };
+  assert.deepEqual(
+    read({ ...retry, error: 'overloaded' }, { type: 'system', subtype: 'api_retry', attempt: 1, error_status: null }),
+    [
+      { type: 'retry', attempt: 2, maxAttempts: 10, delayMs: 600, problem: 'overloaded (529)' },
+      { type: 'retry', attempt: 1, problem: 'unknown error' },
+    ],
+  );
+});
