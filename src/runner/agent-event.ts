@@ -44,6 +44,8 @@ export interface TurnResult {
   readonly reason: string;
   /** The answer, as the program sums it up. */
   readonly text: string;
+  /** Of this turn; absent where it cannot be told, as in the first turn of a resumed session. */
+  readonly usage?: Usage;
 }
 
 /** An event of a run. */

@@ -9,10 +9,11 @@ import type { PermissionAnswer } from './agent-adapter.js';
 import type { AgentSaid, TurnResult } from './agent-event.js';
 import { type AgentOptions, type Turn, watchdogLimits } from './agent-options.js';
 import { AgentProcess } from './agent-process.js';
-import type { SeenEvent } from './event-log.js';
+import { type SeenEvent, turnEvents } from './event-log.js';
 import { type Known, type Outcome, type Verdict, outcomeOf } from './outcome.js';
 import { type EventBody, RunRecord } from './run-record.js';
 import { treeActivity } from './tree-activity.js';
+import { type Usage, usageSince } from './usage.js';
 import { Watchdogs } from './watchdogs.js';
 
 /** Until a rate limit of unknown length is tried again. */
@@ -42,6 +43,8 @@ export class AgentRun {
   #resume: string | undefined;
   #known: Known = {};
   #isTurnUnderWay = false;
+  /** When the turn under way began. */
+  #usageBefore: Usage | undefined;
   #block: { readonly resetsAt: number | undefined } | undefined;
   #verdict: Verdict | undefined;
   /** Ends the wait for a rate limit. */
@@ -154,6 +157,7 @@ export class AgentRun {
   async #runTurn(number: number, prompt: string): Promise<TurnResult> {
     this.#turn = number;
     this.#isTurnUnderWay = true;
+    this.#usageBefore = this.#known.usage;
     this.#emit({ type: 'turnStarted', prompt });
     const result = await this.#tryUntilDone(prompt);
     this.#isTurnUnderWay = false;
@@ -218,13 +222,23 @@ export class AgentRun {
     if (said.type === 'permission') this.#permissions.set(said.requestId, said);
     if (said.type === 'retry') this.#known.problem = said.problem;
     if (said.type === 'rateLimit' && said.state === 'block') this.#block = { resetsAt: said.resetsAt };
-    this.#emit(said);
-    if (said.type !== 'turnEnded') return;
+    if (said.type === 'turnEnded') this.#onTurnEnded({ ...said.result, ...this.#usageOfTurn() });
+    else this.#emit(said);
+  }
+
+  #onTurnEnded(result: TurnResult): void {
+    this.#emit({ type: 'turnEnded', result });
     this.#known.hasAnswered = true;
     this.#permissions.clear(); // nobody waits for an answer any more
-    const { isError, text, reason } = said.result;
-    if (isError) this.#known.problem = text === '' ? reason : text;
-    this.#pending?.resolve(said.result);
+    if (result.isError) this.#known.problem = result.text === '' ? result.reason : result.text;
+    this.#pending?.resolve(result);
+  }
+
+  /** A resumed session comes with totals of its past, so its first turn cannot be told from that. */
+  #usageOfTurn(): { readonly usage?: Usage } {
+    const { usage } = this.#known;
+    const isPastUnknown = this.#usageBefore === undefined && this.#resume !== undefined;
+    return usage === undefined || isPastUnknown ? {} : { usage: usageSince(usage, this.#usageBefore) };
   }
 
   #onProcessEnded(ended: AgentProcess, exit: Ending): void {
@@ -279,13 +293,4 @@ export class AgentRun {
 export function startAgent(options: AgentOptions): AgentRun & { readonly firstTurn: Turn } {
   const run = new AgentRun(options);
   return Object.assign(run, { firstTurn: run.send(options.prompt) });
-}
-
-async function* turnEvents(events: AsyncIterable<SeenEvent>, turn: number): AsyncGenerator<SeenEvent> {
-  for await (const event of events) {
-    if (event.type === 'ended' || (event.type !== 'gap' && event.turn > turn)) return;
-    if (event.type !== 'gap' && event.turn < turn) continue;
-    yield event;
-    if (event.type === 'turnEnded') return;
-  }
 }

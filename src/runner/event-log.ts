@@ -61,3 +61,13 @@ export class EventLog {
     this.#waiters.clear();
   }
 }
+
+/** The events of one turn, to its end. */
+export async function* turnEvents(events: AsyncIterable<SeenEvent>, turn: number): AsyncGenerator<SeenEvent> {
+  for await (const event of events) {
+    if (event.type === 'ended' || (event.type !== 'gap' && event.turn > turn)) return;
+    if (event.type !== 'gap' && event.turn < turn) continue;
+    yield event;
+    if (event.type === 'turnEnded') return;
+  }
+}

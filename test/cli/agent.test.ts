@@ -7,9 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readProcTable } from '#src/process/proc-table.js';
 import type { AgentEvent, RunSummary } from '#src/runner/index.js';
 import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
@@ -78,6 +81,23 @@ describe('sluice agent', () => {
     child.kill('SIGTERM');
     assert.equal(await ended(child), 130);
     assert.match(Buffer.concat(out).toString(), /"kind":"interrupted"/);
+  });
+
+  test('leaves nothing running and a readable log when it is killed in the middle of a turn', async () => {
+    const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang killed', '--', ...program], { env });
+    const out = collect(child.stdout);
+    await eventually(() => assert.match(Buffer.concat(out).toString(), /session-1/));
+    const [agentPid = 0] = (await readProcTable()).entries
+      .filter(({ ppid, isZombie }) => ppid === child.pid && !isZombie)
+      .map(({ pid }) => pid)
+      .toSorted((a, b) => b - a);
+    child.kill('SIGKILL');
+    await ended(child);
+    await eventually(async () => assert.deepEqual(await living([agentPid]), []));
+    const { stdout } = await sluice(['agent', 'logs', '--json'], { env });
+    const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as RunSummary;
+    assert.equal(last.outcome, undefined);
+    assert.match((await sluice(['agent', 'logs', last.runId], { env })).stdout, /^> hang killed\n/);
   });
 
   test('lists runs, shows one again, and follows it', async () => {

@@ -70,10 +70,12 @@ describe('a run', () => {
     await using client = connectInProcess();
     const run = start(client, 'hello');
     const early = all(run.events);
-    assert.deepEqual(await run.firstTurn.result, { isError: false, reason: 'completed', text: 'echo 1: hello' });
+    const tokens = { inputTokens: 10, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const used = { models: { fixture: tokens }, costUsd: 0.01 };
+    assert.deepEqual(await run.firstTurn.result, { isError: false, reason: 'completed', text: 'echo 1: hello', usage: used });
     const second = run.send('again');
     assert.deepEqual(brief(await all(second.events)), oneTurn(2, 'again'));
-    await second.result;
+    assert.deepEqual((await second.result).usage, used); // of this turn, not of both
     const outcome = await run.finish();
     assert.deepEqual(
       [outcome.kind, outcome.sessionId, outcome.usage?.models['fixture']?.inputTokens, outcome.usage?.costUsd],
