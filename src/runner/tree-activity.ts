@@ -2,36 +2,47 @@
 
 import type { Client } from '../client/index.js';
 
-/** Processor time in seconds by pid, of a process and its descendants. */
-export type TreeActivity = ReadonlyMap<number, number>;
+/** A process and its descendants, by pid. */
+export type TreeActivity = ReadonlyMap<number, Activity>;
+
+interface Activity {
+  /** Processor time used so far; `ps` has it in whole seconds. */
+  readonly seconds: number;
+  /** On a processor, or waiting for a disk, at this very moment. */
+  readonly isBusy: boolean;
+}
 
 const lookTimeoutMs = 5_000;
 
 /** Undefined when it cannot be found out. */
 export async function treeActivity(client: Client, pid: number): Promise<TreeActivity | undefined> {
   try {
-    const { exitCode, stdout } = await client.exec(['ps', '-A', '-o', 'pid=,ppid=,time='], { timeoutMs: lookTimeoutMs });
+    const { exitCode, stdout } = await client.exec(['ps', '-A', '-o', 'pid=,ppid=,state=,time='], { timeoutMs: lookTimeoutMs });
     return exitCode === 0 ? treeIn(stdout, pid) : undefined;
   } catch {
     return undefined; // no ps there, or nobody to ask
   }
 }
 
-/** Somebody new or gone, or more time used. */
+/** Somebody new or gone, more time used, or busy now. */
 export function hasWorked(before: TreeActivity, now: TreeActivity): boolean {
-  return before.size !== now.size || [...now].some(([pid, seconds]) => before.get(pid) !== seconds);
+  return (
+    before.size !== now.size || [...now].some(([pid, { seconds, isBusy }]) => isBusy || before.get(pid)?.seconds !== seconds)
+  );
 }
 
 function treeIn(table: string, root: number): TreeActivity {
   const rows = table.split('\n').flatMap((line) => {
-    const [pid, parent, time] = line.trim().split(/\s+/);
-    return time === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), seconds: secondsIn(time) }];
+    const [pid, parent, state = '', time] = line.trim().split(/\s+/);
+    return time === undefined
+      ? []
+      : [{ pid: Number(pid), parent: Number(parent), seconds: secondsIn(time), isBusy: /^[RDU]/.test(state) }];
   });
-  const tree = new Map<number, number>();
+  const tree = new Map<number, Activity>();
   const add = (pid: number): void => {
     const row = rows.find((each) => each.pid === pid);
     if (row === undefined || tree.has(pid)) return;
-    tree.set(pid, row.seconds);
+    tree.set(pid, { seconds: row.seconds, isBusy: row.isBusy });
     for (const child of rows) if (child.parent === pid) add(child.pid);
   };
   add(root);
