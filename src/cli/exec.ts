@@ -101,7 +101,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
   await using client = await openClient(flags, server);
   using signals = flags.detach ? undefined : new SignalRelay();
-  using _raw = flags.detach ? undefined : terminal?.raw();
+  using raw = flags.detach ? undefined : terminal?.raw();
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
   const start = { argv: operands, io, ...startOptions(flags, { isLocal: server === undefined }) };
   const started = await client.start(start).catch(notStarted);
@@ -119,7 +119,8 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
     case 'detached':
       await child.release();
       terminal?.tidy();
-      process.stderr.write(`\r\nsluice: detached; "sluice attach ${child.id}" comes back to it\r\n`);
+      raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
+      process.stderr.write(`\nsluice: detached; "sluice attach ${child.id}" comes back to it\n`);
       return 0;
     case 'stdoutGone':
       await child.terminate();

@@ -1,6 +1,8 @@
 // Our streams and a process's, joined: what arrives on stdin goes there, what it writes comes here.
 
 import { once } from 'node:events';
+import { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { ProcessHandle } from '../client/index.js';
 import type { DetachKeys } from './detach-keys.js';
 import type { OutputSink } from './own-output.js';
@@ -36,13 +38,21 @@ export async function joinStreams(child: ProcessHandle, options: JoinOptions): P
     if (options.stdin !== 'none') readStdin(child, options, leave);
     return await Promise.race([forwardOutput(child, options.sink), detached]);
   } finally {
-    if (options.stdin !== 'none') process.stdin.destroy(); // a read on it would keep us alive
+    if (options.stdin !== 'none') letGoOfStdin();
   }
 }
 
 async function forwardOutput(child: ProcessHandle, sink: OutputSink): Promise<Parting> {
   for await (const chunk of child.output) if ((await sink.take(chunk)) === 'gone') return 'stdoutGone';
   return 'ended';
+}
+
+/** A read on it would keep us alive. A terminal stays open: what was changed about it is yet to be put right. */
+function letGoOfStdin(): void {
+  const stdin: Readable = process.stdin; // a file's is no socket, whatever its type says
+  stdin.pause();
+  if (stdin instanceof Socket) stdin.unref();
+  else stdin.destroy();
 }
 
 /** At the pace the command reads; what is typed after it stopped reading goes nowhere. */

@@ -1,6 +1,7 @@
 // One process of an agent program: its lines made sense of by the adapter, prompts put to it, and the end of its stderr kept for when
 // it ends without an explanation.
 
+import type { Clock } from '../base/clock.js';
 import type { Client, ProcessHandle } from '../client/index.js';
 import type { Ending, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
@@ -20,6 +21,9 @@ export interface ProcessStart {
 
 /** Agents print pictures and whole files on one line. A longer one comes in pieces, as raw text. */
 const maxLineBytes = 64 * 1024 * 1024;
+
+/** Patience for a program that was asked to end by the end of its stdin: it may have last words to write. */
+const endPatienceMs = 5_000;
 
 /** As much of stderr as tells why a program ended. */
 const stderrTailChars = 4_096;
@@ -59,6 +63,21 @@ export class AgentProcess {
     return (await this.handle.write(`${line}\n`)) === 'accepted';
   }
 
+  /** All there is to be read, and its end. */
+  async writeAll(text: string): Promise<void> {
+    if (text !== '') await this.handle.write(text);
+    await this.handle.closeStdin();
+  }
+
+  /** Lets it end by the end of its stdin; ends it when that takes too long. */
+  async finish(clock: Clock): Promise<void> {
+    const ending = () => void this.handle.terminate().catch(() => {}); // gone already, or its server is
+    await this.handle.closeStdin().catch(() => {}); // the same
+    const impatience = clock.after(endPatienceMs, ending);
+    await this.ended;
+    impatience.cancel();
+  }
+
   async #read({ adapter, onSaid, onActivity }: ProcessStart): Promise<Ending> {
     const reader = adapter.createReader();
     for await (const { stream, text } of this.handle.lines({ maxLineBytes })) {
@@ -67,6 +86,9 @@ export class AgentProcess {
       if (isStderr) this.#stderrTail = `${this.#stderrTail}${text}\n`.slice(-stderrTailChars);
       for (const said of reader.read(text, isStderr ? 'stderr' : 'stdout')) onSaid(said);
     }
-    return this.handle.closed;
+    const ending = await this.handle.closed;
+    // What it has left behind, such as the tool of a program that was killed.
+    await this.handle.terminate().catch(() => {});
+    return ending;
   }
 }

@@ -11,6 +11,8 @@ import { type AgentOptions, type Turn, watchdogLimits } from './agent-options.js
 import { AgentProcess } from './agent-process.js';
 import { type SeenEvent, turnEvents } from './event-log.js';
 import { type Known, type Outcome, type Verdict, outcomeOf } from './outcome.js';
+import { Pause } from './pause.js';
+import { runIdAt } from './run-log.js';
 import { type EventBody, RunRecord } from './run-record.js';
 import { treeActivity } from './tree-activity.js';
 import { type Usage, usageSince } from './usage.js';
@@ -18,9 +20,6 @@ import { Watchdogs } from './watchdogs.js';
 
 /** Until a rate limit of unknown length is tried again. */
 const defaultBackoffMs = 5 * 60_000;
-
-/** Patience for a program that was asked to end by the end of its stdin: it may have last words to write. */
-const endPatienceMs = 5_000;
 
 /** Where the program ended before the turn did. */
 const cutOff = 'processEnded';
@@ -31,6 +30,7 @@ export class AgentRun {
   readonly #clock: Clock;
   readonly #record: RunRecord;
   readonly #watchdogs: Watchdogs;
+  readonly #limitPause: Pause;
   readonly #outcome = deferred<Outcome>();
   readonly #permissions = new Map<string, Extract<AgentSaid, { type: 'permission' }>>();
   /** Ends when the turns asked for so far have ended. */
@@ -47,17 +47,16 @@ export class AgentRun {
   #usageBefore: Usage | undefined;
   #block: { readonly resetsAt: number | undefined } | undefined;
   #verdict: Verdict | undefined;
-  /** Ends the wait for a rate limit. */
-  #stopWaiting: () => void = () => {};
   #isOver = false;
 
   /** Use `startAgent`. */
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#limitPause = new Pause(this.#clock);
     this.#resume = options.resume;
     const at = this.#clock.now();
-    this.id = `${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}-${crypto.randomUUID().slice(0, 8)}`;
+    this.id = runIdAt(at);
     const { logDir, adapter, cwd, resume } = options;
     const header = {
       type: 'run',
@@ -110,6 +109,7 @@ export class AgentRun {
   /** Ends the turn under way; the program goes on where it can. */
   async interrupt(): Promise<void> {
     const { adapter } = this.#options;
+    this.#known.wasInterrupted = this.#isTurnUnderWay;
     if (adapter.encodeInterrupt === undefined) await this.#process?.handle.signal('SIGINT');
     else await this.#process?.writeLine(adapter.encodeInterrupt(crypto.randomUUID()));
   }
@@ -126,13 +126,7 @@ export class AgentRun {
   /** No more prompts: the program is left to end once the turns asked for have ended. */
   async finish(): Promise<Outcome> {
     await this.#queue;
-    const ending = this.#process;
-    if (ending !== undefined) {
-      await ending.handle.closeStdin().catch(() => {}); // it has gone already
-      const impatience = this.#clock.after(endPatienceMs, () => void ending.handle.terminate().catch(() => {}));
-      await ending.ended;
-      impatience.cancel();
-    }
+    await this.#process?.finish(this.#clock);
     this.#finish();
     return this.outcome;
   }
@@ -146,7 +140,7 @@ export class AgentRun {
   async #end(verdict: Verdict): Promise<void> {
     if (this.#isOver) return;
     this.#verdict ??= verdict;
-    this.#stopWaiting();
+    this.#limitPause.cut();
     const ending = this.#process;
     await ending?.handle.terminate().catch(() => {}); // gone already, or its server is: its ending tells
     await ending?.ended;
@@ -157,6 +151,7 @@ export class AgentRun {
   async #runTurn(number: number, prompt: string): Promise<TurnResult> {
     this.#turn = number;
     this.#isTurnUnderWay = true;
+    this.#known.wasInterrupted = false;
     this.#usageBefore = this.#known.usage;
     this.#emit({ type: 'turnStarted', prompt });
     const result = await this.#tryUntilDone(prompt);
@@ -184,8 +179,8 @@ export class AgentRun {
     try {
       this.#process ??= await this.#startProcess(prompt);
       const line = adapter.encodePrompt(prompt);
-      if (line !== undefined) await this.#process.writeLine(line);
-      if (adapter.turnsPerProcess === 'one') await this.#process.handle.closeStdin();
+      if (adapter.turnsPerProcess === 'many') await this.#process.writeLine(line ?? '');
+      else await this.#process.writeAll(line ?? '');
       const result = await pending.promise;
       if (adapter.turnsPerProcess === 'one') await this.#process?.ended;
       return result;
@@ -227,10 +222,12 @@ export class AgentRun {
   }
 
   #onTurnEnded(result: TurnResult): void {
-    this.#emit({ type: 'turnEnded', result });
+    if (result.isError) this.#known.problem = result.text === '' ? result.reason : result.text;
+    // The program has said that there is no such session. It ends, and with it the attempt; nothing was under way.
+    if (result.isError && this.#isResumeInVain()) return void this.#process?.handle.closeStdin().catch(() => {});
+    if (!(result.isError && this.#isToWait())) this.#emit({ type: 'turnEnded', result }); // the turn goes on when the limit is lifted
     this.#known.hasAnswered = true;
     this.#permissions.clear(); // nobody waits for an answer any more
-    if (result.isError) this.#known.problem = result.text === '' ? result.reason : result.text;
     this.#pending?.resolve(result);
   }
 
@@ -249,10 +246,14 @@ export class AgentRun {
     else if (this.#options.adapter.turnsPerProcess === 'many') this.#finish();
   }
 
+  /** A session is to be gone on with, and the program has not told of it. */
+  #isResumeInVain(): boolean {
+    return this.#resume !== undefined && this.#known.sessionId === undefined;
+  }
+
   /** A session that could not be resumed, and may be done without. */
   #startsAfresh(): boolean {
-    const isDead = this.#resume !== undefined && this.#known.sessionId === undefined && this.#verdict === undefined;
-    if (!isDead || this.#options.ifDead !== 'startFresh') return false;
+    if (!this.#isResumeInVain() || this.#verdict !== undefined || this.#options.ifDead !== 'startFresh') return false;
     this.#emit({ type: 'status', status: `session ${this.#resume} could not be resumed; started afresh` });
     this.#resume = undefined;
     delete this.#known.problem;
@@ -261,17 +262,15 @@ export class AgentRun {
 
   /** Waits for a rate limit to be lifted; false when there is none, or the run is not to wait. */
   async #isLimitOver(): Promise<boolean> {
-    if (this.#block === undefined || this.#options.onRateLimit !== 'wait' || this.#verdict !== undefined) return false;
+    if (this.#block === undefined || !this.#isToWait()) return false;
     const waitMs = this.#block.resetsAt === undefined ? defaultBackoffMs : this.#block.resetsAt - this.#clock.now();
     this.#emit({ type: 'status', status: `waiting ${Math.ceil(Math.max(waitMs, 0) / 1_000)} s for a rate limit` });
-    await new Promise<void>((resolve) => {
-      const timer = this.#clock.after(Math.max(waitMs, 0), resolve);
-      this.#stopWaiting = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
+    await this.#limitPause.wait(waitMs);
     return this.#verdict === undefined;
+  }
+
+  #isToWait(): boolean {
+    return this.#block !== undefined && this.#options.onRateLimit === 'wait' && this.#verdict === undefined;
   }
 
   #finish(): void {

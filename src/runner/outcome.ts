@@ -50,6 +50,8 @@ export interface Known {
   /** It has ended a turn: a program without sessions has started too. */
   hasAnswered?: boolean;
   lastTurn?: { readonly isError: boolean };
+  /** The caller interrupted the last turn. */
+  wasInterrupted?: boolean;
 }
 
 export interface RunFacts extends Known {
@@ -72,10 +74,19 @@ export function outcomeOf(facts: RunFacts): Outcome {
   };
 }
 
-function kindOf({ verdict, sessionId, hasAnswered = false, exit, lastTurn, block }: RunFacts): OutcomeKind {
+function kindOf({
+  verdict,
+  sessionId,
+  hasAnswered = false,
+  wasInterrupted = false,
+  exit,
+  lastTurn,
+  block,
+}: RunFacts): OutcomeKind {
   if (verdict !== undefined) return verdict.kind;
   if (exit?.kind === 'lost') return 'lost';
   if (sessionId === undefined && !hasAnswered) return 'neverStarted';
+  if (lastTurn?.isError === true && wasInterrupted) return 'interrupted';
   if (lastTurn === undefined || lastTurn.isError) return block === undefined ? 'failed' : 'rateLimited';
   return exit === undefined || (exit.kind === 'code' && exit.code === 0) ? 'completed' : 'failed';
 }

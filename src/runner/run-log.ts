@@ -18,6 +18,11 @@ export interface RunHeader {
 
 export type LogLine = RunHeader | AgentEvent;
 
+/** In the order of time when sorted. */
+export function runIdAt(at: number): string {
+  return `${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}-${crypto.randomUUID().slice(0, 8)}`;
+}
+
 export class RunLog {
   readonly path: string;
   readonly #descriptor: number;

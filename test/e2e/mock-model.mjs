@@ -37,6 +37,8 @@ export async function startMockModel(script) {
   played.catch(() => {}); // `close` tells
   return {
     baseUrl: `http://127.0.0.1:${server.address().port}/v1`,
+    /** The whole conversation, as each request had it. */
+    asked: turns.asked,
 
     /** Resolves when the script has ended; rejects with what it threw. To be called once codex has ended: later calls fail. */
     async close() {
@@ -50,6 +52,7 @@ export async function startMockModel(script) {
 
 /** Where the script, which makes calls, meets the requests, each of which wants the next turn. */
 class Turns {
+  asked = [];
   #made = 0;
   #isEnded = false;
   #isAbandoned = false;
@@ -119,6 +122,7 @@ function readToolResult(text) {
 async function answer(request, response, turns) {
   if (request.method !== 'POST' || !request.url.endsWith('/responses')) return response.writeHead(404).end();
   const { input } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+  turns.asked.push(input);
   for (const item of input) if (item.type === 'function_call_output') turns.settle(item.call_id, textOf(item.output));
   const items = await turns.next();
   const id = `response_${input.length}`;

@@ -10,14 +10,18 @@ import path from 'node:path';
 const installMs = 600_000;
 
 /**
- * @param {{ name: string, version: string, program: string }} wanted package name, exact version, name of one of its programs
+ * @param {object} wanted
+ * @param {string} wanted.name of the package
+ * @param {string} wanted.version exact
+ * @param {string} wanted.program name of one of the package's programs
+ * @param {'run' | 'ignore'} [wanted.scripts] whether the package puts its program together with a script; `ignore` when absent
  * @returns {string} path of the program
  */
-export function scratchInstall({ name, version, program }) {
+export function scratchInstall({ name, version, program, scripts = 'ignore' }) {
   const scratch = ownFolder(path.join(tmpdir(), `sluice-scratch-${userInfo().uid}`));
   const home = path.join(scratch, `${name.replace('@', '').replaceAll('/', '-')}-${version}`);
   const executable = path.join(home, 'node_modules', '.bin', program);
-  if (!existsSync(executable)) installInto(home, `${name}@${version}`);
+  if (!existsSync(executable)) installInto(home, { spec: `${name}@${version}`, scripts });
   if (!existsSync(executable)) throw new Error(`${home} has no program "${program}"; without the folder it is installed anew`);
   return executable;
 }
@@ -31,11 +35,12 @@ function ownFolder(folder) {
 }
 
 /** Installed beside its place and then renamed: what is in its place is complete, also when two runs install at the same time. */
-function installInto(home, spec) {
+function installInto(home, { spec, scripts }) {
   process.stderr.write(`installing ${spec} …\n`);
   const partial = mkdtempSync(`${home}.`);
   try {
-    const args = ['install', '--prefix', partial, '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', spec];
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+    const args = ['install', '--prefix', partial, ...quiet, ...(scripts === 'ignore' ? ['--ignore-scripts'] : []), spec];
     const { status, error } = spawnSync('npm', args, { cwd: partial, stdio: ['ignore', 2, 2], timeout: installMs });
     if (error !== undefined) throw error;
     if (status !== 0) throw new Error(`npm install ${spec} ended with code ${status}`);

@@ -122,6 +122,11 @@ describe('a run', () => {
     assert.deepEqual(await run.firstTurn.result, { isError: true, reason: 'aborted', text: '' });
     assert.equal((await run.send('go on').result).isError, false);
     assert.equal((await run.finish()).kind, 'completed');
+    const other = start(client, 'hang');
+    await pidOf(other, client);
+    await other.interrupt();
+    await other.firstTurn.result;
+    assert.equal((await other.finish()).kind, 'interrupted');
   });
 
   test('asks for permission and goes on with the answer', async () => {

@@ -1,0 +1,353 @@
+// Plays scenarios with a real agent program under the runner, on every kind of client, and says what holds. What is the same for every
+// program is checked of every run here: its events have no holes, its file tells the same, and nothing of it is left running.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { connect, connectInProcess, launchServer } from 'sluice';
+import { readRun, startAgent } from 'sluice/runner';
+import { eventuallyNone, kill, processesWith } from './marked-processes.mjs';
+
+/**
+ * @typedef {object} Stage
+ * @property {Kind} kind
+ * @property {import('sluice').Client} client
+ * @property {string} [url] of the server; absent where none listens
+ * @property {string} folder where the agent starts
+ * @property {(options: object) => import('sluice/runner').AgentRun} start with the stage's client, program and environment
+ * @property {(url: string) => Promise<import('sluice').Client>} connect closed after the scenario
+ * @property {() => Promise<number>} agentPid of the only process that the client has running
+ * @property {() => void} killServer with SIGKILL
+ * @property {Record<string, string>} env of the agent
+ * @property {() => number[]} running pids of the agent and what it has started
+ *
+ * @typedef {'inProcess' | 'websocket' | 'stdio'} Kind
+ *
+ * @typedef {object} Scenario
+ * @property {string} about
+ * @property {readonly Kind[]} [on] the kinds of client it is for; without it, all
+ * @property {(stage: Stage) => Promise<void>} play
+ *
+ * @typedef {object} Agent what a scenario runs, made anew for each
+ * @property {import('sluice/runner').AgentAdapter} adapter
+ * @property {Record<string, string>} env
+ * @property {readonly string[]} [args]
+ * @property {object} [props] more for the scenario: the model, above all
+ * @property {() => Promise<void>} close
+ */
+
+/** @type {readonly Kind[]} */
+const allKinds = ['inProcess', 'websocket', 'stdio'];
+
+/** Longest a scenario may take, in milliseconds: several times what the slowest one needs. */
+const scenarioMs = 60_000;
+
+/** A run that is still under way then is ended, in milliseconds, so that a scenario fails with its events and not for lack of time. */
+const runMs = 40_000;
+
+/** Patience with what has been asked to end, in milliseconds. */
+const endMs = 8_000;
+
+/** Longest a server may take to say where it listens, in milliseconds. */
+const startMs = 20_000;
+
+/** How long a client tries to come back to its server, in milliseconds: long for a connection that was cut, short for a dead server. */
+const reconnectMs = 3_000;
+
+/** How much is shown of what was said when something failed. */
+const shown = { events: 40, eventChars: 300 };
+
+const server = fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url));
+
+/**
+ * Plays all scenarios, or those named with `--only`, on all kinds of client, or those named with `--on`. Sets the exit status.
+ *
+ * @param {Record<string, Scenario>} scenarios
+ * @param {(folder: (name: string) => string, stage: { name: string }) => Promise<Agent>} prepare given a way to make folders
+ */
+export async function playAll(scenarios, prepare) {
+  if (process.platform !== 'linux') throw new Error('what is left running is looked for in /proc, which only Linux has');
+  const { values } = parseArgs({ options: { only: { type: 'string' }, on: { type: 'string' } } });
+  const names = choice('only', values.only, Object.keys(scenarios));
+  const kinds = choice('on', values.on, allKinds);
+  const theatre = new Theatre(prepare);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => theatre.interrupted.abort());
+  try {
+    for (const kind of kinds)
+      for (const name of names)
+        if (scenarios[name].on?.includes(kind) !== false) await theatre.report(kind, name, scenarios[name]);
+  } finally {
+    theatre.close();
+  }
+  process.stdout.write(`${theatre.passed} passed, ${theatre.failed} failed\n`);
+  if (theatre.failed > 0 || theatre.interrupted.signal.aborted) process.exitCode = 1;
+}
+
+class Theatre {
+  passed = 0;
+  failed = 0;
+  interrupted = new AbortController();
+  #prepare;
+  #root = realpathSync(mkdtempSync(path.join(tmpdir(), 'sluice-e2e-agent-')));
+  #mark = randomUUID();
+
+  constructor(prepare) {
+    this.#prepare = prepare;
+  }
+
+  /** One line that says whether the scenario passed; below it, when it did not, why, and what its runs told. */
+  async report(kind, name, scenario) {
+    if (this.interrupted.signal.aborted) return;
+    const label = `${kind} ${name}: ${scenario.about}`;
+    const cast = { runs: [], clients: [] };
+    const startedAt = performance.now();
+    try {
+      await this.#perform({ kind, name, scenario, cast });
+      this.passed += 1;
+      process.stdout.write(`PASS  ${label} (${Math.round(performance.now() - startedAt)} ms)\n`);
+    } catch (error) {
+      this.failed += 1;
+      const told = cast.runs.map(({ events }, index) => `run ${index + 1} told:\n${eventLines(events)}`);
+      process.stdout.write(`FAIL  ${label}\n${indented([error.stack, ...told].join('\n'))}\n`);
+    }
+  }
+
+  close() {
+    this.#killAll();
+    rmSync(this.#root, { recursive: true, maxRetries: 3 });
+  }
+
+  async #perform({ kind, name, scenario, cast }) {
+    const home = path.join(this.#root, kind, name);
+    const folder = (part) => makeFolder(path.join(home, part));
+    const agent = await this.#prepare(folder, { name });
+    const signal = AbortSignal.any([this.interrupted.signal, AbortSignal.timeout(scenarioMs)]);
+    let place = { end: async () => {} };
+    try {
+      place = await this.#openPlace(kind, { folder, cast });
+      const stage = this.#stage({ kind, place, agent, folder, cast });
+      await Promise.race([scenario.play(stage), rejectionOf(signal)]);
+      await Promise.race([Promise.all(cast.runs.map(checkRun)), rejectionOf(signal)]);
+      await eventuallyNone(stage.running, { complaint: 'of the agent still runs', patienceMs: endMs });
+    } finally {
+      const overdue = setTimeout(() => this.#killAll(), endMs); // so that closing ends, too
+      for (const client of cast.clients) await client.close().catch(() => {}); // its server may have been killed
+      await place.end();
+      clearTimeout(overdue);
+      await agent.close();
+    }
+    await eventuallyNone(() => this.#marked(), { complaint: 'still runs after the server has ended', patienceMs: endMs });
+    rmSync(home, { recursive: true, maxRetries: 3 });
+  }
+
+  #stage({ kind, place, agent, folder, cast }) {
+    const cwd = folder('work');
+    // Nothing of this program's environment: no setting of the user may matter.
+    const env = { ...this.#env(folder), ...agent.env, E2E_ROLE: 'agent' };
+    const [client] = cast.clients;
+    const fixed = { client, adapter: agent.adapter, cwd, logDir: folder('runs'), totalTimeoutMs: runMs };
+    const start = (options) => {
+      const run = startAgent({ ...fixed, env, ...options, args: [...(agent.args ?? []), ...(options.args ?? [])] });
+      cast.runs.push({ run, ...collect(run.events) });
+      return run;
+    };
+    return {
+      ...{ kind, client, start, env, folder: cwd, url: place.url, ...agent.props },
+      connect: async (url) => {
+        cast.clients.push(await connect(url, { timeouts: { reconnectMs } }));
+        return cast.clients.at(-1);
+      },
+      agentPid: async () => {
+        const living = (await client.list()).filter((status) => status.state === 'running');
+        assert.equal(living.length, 1, `one process must be running, got ${JSON.stringify(living)}`);
+        return living[0].pid;
+      },
+      killServer: () => this.#marked('E2E_ROLE=server').forEach(kill),
+      running: () => this.#marked('E2E_ROLE=agent'),
+    };
+  }
+
+  /** A client of that kind, and what it is a client of. */
+  async #openPlace(kind, { folder, cast }) {
+    const env = { ...this.#env(folder), E2E_ROLE: 'server' };
+    if (kind === 'inProcess') {
+      cast.clients.push(connectInProcess());
+      return { end: async () => {} }; // with its client
+    }
+    if (kind === 'stdio') {
+      const args = [server, 'serve', '--listen', 'stdio'];
+      cast.clients.push(await launchServer({ command: process.execPath, args, env, stderr: 'ignore' }));
+      return { end: async () => {} }; // with its client
+    }
+    // Allowed by its address alone, so that it can be reached by way of another port.
+    const args = [server, 'serve', '--listen', 'ws://127.0.0.1:0', '--allow-host', '127.0.0.1'];
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const url = await firstLineOf(child);
+    cast.clients.push(await connect(url, { timeouts: { reconnectMs } }));
+    return { url, end: () => endServer(child) };
+  }
+
+  #env(folder) {
+    return { PATH: process.env.PATH, HOME: folder('home'), TMPDIR: folder('tmp'), E2E_MARK: this.#mark };
+  }
+
+  #marked(...also) {
+    return processesWith(`E2E_MARK=${this.#mark}`, ...also);
+  }
+
+  #killAll() {
+    for (const pid of this.#marked()) kill(pid);
+  }
+}
+
+/** The run is over, and its file tells what its events told, of which none is missing or there twice. */
+async function checkRun({ run, events, collected }) {
+  const outcome = await run.outcome;
+  await collected;
+  const numbers = events.map(({ seq }) => seq);
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => index + 1),
+    'numbers of the events',
+  );
+  assert.deepEqual({ type: events.at(-1).type, outcome: events.at(-1).outcome }, { type: 'ended', outcome });
+  assert.equal(outcome.sessionId, run.sessionId);
+  assert.deepEqual(await linesOf(run.logFile), JSON.parse(JSON.stringify(events)), 'the events in the file of the run');
+}
+
+/** The events in the file of a run; what comes first is what was asked for. */
+export async function linesOf(logFile) {
+  const [header, ...events] = await arrayOf(readRun(logFile));
+  assert.equal(header?.type, 'run', 'the first line of the file');
+  return events;
+}
+
+async function arrayOf(iterable) {
+  const { events, collected } = collect(iterable);
+  await collected;
+  return events;
+}
+
+function collect(iterable) {
+  const events = [];
+  const reading = async () => {
+    for await (const event of iterable) events.push(event);
+  };
+  return { events, collected: reading() };
+}
+
+/**
+ * What a run told, a line for each event but `status`; pieces of one text are one line, so that it does not matter how it was cut.
+ *
+ * @param {AsyncIterable<import('sluice/runner').SeenEvent>} events of a run that is over
+ */
+export async function toldBy(events) {
+  const lines = [];
+  let lastPiece;
+  for (const event of await arrayOf(events)) {
+    if (event.type === 'status') continue;
+    const piece = event.type === 'text' || event.type === 'thinking' ? `${event.turn} ${event.type}` : undefined;
+    if (piece !== undefined && piece === lastPiece) lines.push(lines.pop() + event.text);
+    else lines.push(lineOf(event));
+    lastPiece = piece;
+  }
+  return lines;
+}
+
+function lineOf(event) {
+  const start = `${event.turn} ${event.type}`;
+  switch (event.type) {
+    case 'turnStarted':
+      return `${start} ${event.prompt}`;
+    case 'text':
+    case 'thinking':
+      return `${start} ${event.text}`;
+    case 'toolCall':
+      return `${start} ${event.name} ${JSON.stringify(event.input)}`;
+    case 'toolResult':
+      return `${start} ${event.isError ? 'error' : 'ok'} ${event.output.trimEnd()}`;
+    case 'permission':
+      return `${start} ${event.toolName} ${JSON.stringify(event.input)}`;
+    case 'rateLimit':
+      return `${start} ${event.state} ${event.limit}`;
+    case 'turnEnded':
+      return `${start} ${event.result.isError ? 'error' : 'ok'} ${event.result.reason}`;
+    case 'ended':
+      return `${start} ${event.outcome.kind}`;
+    case 'raw':
+      return `${start} ${event.stream} ${JSON.stringify(event.line)}`;
+    default:
+      return start;
+  }
+}
+
+/** How a turn ended, whatever it used. */
+export async function answerTo(turn) {
+  const { isError, reason, text } = await turn.result;
+  return { isError, reason, text };
+}
+
+/** The first event for which it holds; fails when the run ends without one. */
+export async function seen(events, holds) {
+  for await (const event of events) if (holds(event)) return event;
+  return assert.fail('the run ended before what the scenario waits for');
+}
+
+/** Looks until it holds, for as long as a run may take. */
+export async function eventually(holds) {
+  const deadline = performance.now() + runMs;
+  while (!holds()) {
+    assert.ok(performance.now() < deadline, `it did not come true within ${runMs} ms: ${holds}`);
+    await sleep(20);
+  }
+}
+
+async function firstLineOf(child) {
+  const lines = createInterface(child.stdout);
+  const [line = ''] = await Promise.race([once(lines, 'line', { signal: AbortSignal.timeout(startMs) }), once(lines, 'close')]);
+  assert.match(line, /^ws:/, `the server's first line must be its URL, got "${line}"`);
+  return line;
+}
+
+/** With exit code 0, if it was not killed before. */
+async function endServer(child) {
+  child.kill('SIGTERM');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  if (child.signalCode !== 'SIGKILL') assert.equal(child.exitCode, 0, 'the exit code of the server');
+}
+
+async function rejectionOf(signal) {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw new Error(`it took longer than ${scenarioMs} ms, or was interrupted`);
+}
+
+function makeFolder(folder) {
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function eventLines(events) {
+  return events
+    .slice(-shown.events)
+    .map((event) => JSON.stringify(event).slice(0, shown.eventChars))
+    .join('\n');
+}
+
+function indented(text) {
+  return text.trim().replaceAll(/^/gm, '      | ');
+}
+
+/** The names in a comma-separated option, or all there are. */
+function choice(option, text, all) {
+  const wanted = text?.split(',') ?? all;
+  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} must be of ${all.join(', ')}; got "${name}"`);
+  return wanted;
+}

@@ -1,0 +1,462 @@
+// What claude goes through under the runner, and what must come of it. The model says what each scenario has it say.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { answerTo, eventually, linesOf, seen, toldBy } from './agent-stage.mjs';
+import { piecesOf, usagePerAnswer } from './mock-messages.mjs';
+import { openWireProxy } from './wire-proxy.mjs';
+
+/** @typedef {import('./agent-stage.mjs').Scenario} Scenario */
+
+const greeting = 'Grüße aus dem Schwarzwald: 🌲🌲, and no end of "quotes" \\ and\nlines.';
+
+/** Tells with a file that it runs, and goes on until it is ended. */
+const endless = { command: 'touch started; while :; do sleep 1; done', description: 'Waits' };
+
+const host = fileURLToPath(new URL('claude-host.mjs', import.meta.url));
+
+/** @type {Record<string, Scenario>} */
+export const scenarios = {
+  oneShot: {
+    about: 'a prompt is answered, piece by piece as the model says it, and the program ends by itself',
+    async play({ start, model }) {
+      model.will({ thinking: 'Hm. Let me see.', text: greeting });
+      const run = start({ prompt: 'Say hello.' });
+      assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: greeting });
+      const { kind, exit, usage, sessionId, problem } = await run.finish();
+      assert.deepEqual({ kind, code: exit.code, problem }, { kind: 'completed', code: 0, problem: undefined });
+      const session = await seen(run.events, ({ type }) => type === 'session');
+      assert.equal(session.sessionId, sessionId);
+      assert.equal(session.model, model.asked[0].model);
+      assert.deepEqual(usage.models, usageOf(1, session.model));
+      assert.deepEqual(await toldBy(run.events), [
+        '1 turnStarted Say hello.',
+        '1 session',
+        '1 thinking Hm. Let me see.',
+        `1 text ${greeting}`,
+        '1 usage',
+        '1 turnEnded ok completed',
+        '1 ended completed',
+      ]);
+      assert.deepEqual(await textsOf(run), piecesOf(greeting));
+    },
+  },
+
+  turns: {
+    about: 'four turns on one process, with a tool in the third; tokens and cost are totals of the session',
+    async play({ start, model }) {
+      const run = await fourTurns({ start, model });
+      const { kind, usage } = await run.finish();
+      assert.equal(kind, 'completed');
+      assert.deepEqual(await toldBy(run.events), fourTurnsTold);
+      const [{ model: name }] = model.asked;
+      const usages = (await linesOf(run.logFile)).filter(({ type }) => type === 'usage').map((event) => event.usage);
+      const answers = [1, 2, 4, 5]; // a tool call and what is said of its result are two
+      assert.deepEqual(
+        usages.map(({ models }) => models),
+        answers.map((count) => usageOf(count, name)),
+      );
+      const unit = usages[0].costUsd;
+      assert.ok(unit > 0, `the first turn cost ${unit}`);
+      for (const [index, { costUsd }] of usages.entries())
+        assert.ok(
+          Math.abs(costUsd - unit * answers[index]) < 1e-9,
+          `turn ${index + 1}: ${costUsd} is not ${answers[index]} × ${unit}`,
+        );
+      assert.deepEqual(usage, usages.at(-1));
+      const ends = (await linesOf(run.logFile)).filter(({ type }) => type === 'turnEnded');
+      assert.deepEqual(
+        ends.map(({ result }) => result.usage?.models),
+        [1, 1, 2, 1].map((count) => usageOf(count, name)),
+        'what each turn used',
+      );
+    },
+  },
+
+  interrupt: {
+    about: 'a turn is interrupted in the middle, and the same process takes the next one',
+    async play({ start, model, agentPid }) {
+      model.will({ text: 'This goes on and on', ends: 'never' }, { text: 'Here I am again.' });
+      const run = start({ prompt: 'Tell a story.' });
+      await seen(run.firstTurn.events, ({ type }) => type === 'text');
+      const pid = await agentPid();
+      await run.interrupt();
+      const { isError, reason } = await run.firstTurn.result;
+      assert.deepEqual({ isError, reason }, { isError: true, reason: 'aborted_streaming' });
+      assert.deepEqual(await answerTo(run.send('Still there?')), {
+        isError: false,
+        reason: 'completed',
+        text: 'Here I am again.',
+      });
+      assert.equal(await agentPid(), pid);
+      assert.equal((await run.finish()).kind, 'completed');
+    },
+  },
+
+  allow: {
+    about: 'a tool that asks for permission runs once it is allowed, with the input it is given',
+    async play({ start, model, folder }) {
+      const asked = { command: 'touch asked', description: 'Makes a file' };
+      model.will({ tool: { name: 'Bash', input: asked } }, { text: 'Made.' });
+      const run = start({ prompt: 'Make a file.' });
+      const { requestId, toolName, input } = await seen(run.firstTurn.events, ({ type }) => type === 'permission');
+      assert.deepEqual({ toolName, input }, { toolName: 'Bash', input: asked });
+      assert.deepEqual(readdirSync(folder), [], 'it has run without permission');
+      assert.equal(await run.answer('unknown', { behavior: 'allow' }), false);
+      assert.equal(await run.answer(requestId, { behavior: 'allow', input: { ...asked, command: 'touch given' } }), true);
+      assert.equal(await run.answer(requestId, { behavior: 'allow' }), false, 'it was answered already');
+      assert.equal((await run.firstTurn.result).isError, false);
+      assert.deepEqual(readdirSync(folder), ['given']);
+      assert.equal((await run.finish()).kind, 'completed');
+    },
+  },
+
+  deny: {
+    about: 'a tool that is denied does not run, and the model is told why',
+    async play({ start, model, folder }) {
+      model.will(
+        { tool: { name: 'Bash', input: { command: 'touch made', description: 'Makes a file' } } },
+        { text: 'As you wish.' },
+      );
+      const run = start({ prompt: 'Make a file.' });
+      const { requestId } = await seen(run.firstTurn.events, ({ type }) => type === 'permission');
+      assert.equal(await run.answer(requestId, { behavior: 'deny', message: 'not on a Sunday' }), true);
+      assert.equal((await run.firstTurn.result).text, 'As you wish.');
+      const { output, isError } = await seen(run.events, ({ type }) => type === 'toolResult');
+      assert.deepEqual({ output, isError }, { output: 'not on a Sunday', isError: true });
+      assert.match(model.asked.at(-1).conversation.at(-1).text, /not on a Sunday/);
+      assert.deepEqual(readdirSync(folder), []);
+      assert.equal((await run.finish()).kind, 'completed');
+    },
+  },
+
+  resume: {
+    about: 'a session is gone on with by its id: the model gets all that was said, and the totals go on',
+    async play({ start, model }) {
+      model.will({ text: 'I will remember.' }, { text: 'Rosebud.' });
+      const first = start({ prompt: 'The word is rosebud.' });
+      const { sessionId } = await first.finish();
+      const second = start({ prompt: 'What is the word?', resume: sessionId });
+      assert.equal((await second.firstTurn.result).text, 'Rosebud.');
+      const { kind, usage, sessionId: resumed } = await second.finish();
+      assert.deepEqual({ kind, sessionId: resumed }, { kind: 'completed', sessionId });
+      const { model: name, conversation } = model.asked.at(-1);
+      const expected = ['The word is rosebud.', 'I will remember.', 'What is the word?'];
+      assert.deepEqual(
+        conversation.map(({ text }) => text).filter((text) => expected.includes(text)),
+        expected,
+      );
+      assert.deepEqual(usage.models, usageOf(2, name));
+    },
+  },
+
+  deadFail: {
+    about: 'a session that does not exist is a run that never started, and says so',
+    async play({ start, model }) {
+      model.will({ text: 'Nobody asked me.' });
+      const run = start({ prompt: 'Go on.', resume: randomUUID() });
+      assert.equal((await run.firstTurn.result).isError, true);
+      const { kind, sessionId, problem } = await run.finish();
+      assert.deepEqual({ kind, sessionId }, { kind: 'neverStarted', sessionId: undefined });
+      assert.match(problem, /No conversation found/);
+      assert.equal(model.asked.length, 0);
+    },
+  },
+
+  deadFresh: {
+    about: 'a session that does not exist is started afresh where that is wanted, and the run says so',
+    async play({ start, model }) {
+      model.will({ text: 'Nice to meet you.' });
+      const dead = randomUUID();
+      const run = start({ prompt: 'Go on.', resume: dead, ifDead: 'startFresh' });
+      assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: 'Nice to meet you.' });
+      await seen(run.events, ({ type, status }) => type === 'status' && status.includes(dead) && status.includes('afresh'));
+      const { kind, sessionId, problem } = await run.finish();
+      assert.deepEqual({ kind, problem }, { kind: 'completed', problem: undefined });
+      assert.notEqual(sessionId, dead);
+      await endsOnce(run);
+    },
+  },
+
+  apiError: {
+    about: 'an error of the model fails the run, with the words of the model; the program would have taken another turn',
+    async play({ start, model }) {
+      const refusal = { status: 400, type: 'invalid_request_error', message: 'not in the mood' };
+      model.always(refusal); // it tries again, with changed requests
+      const run = start({ prompt: 'Say hello.' });
+      const { isError, reason, text } = await run.firstTurn.result;
+      assert.deepEqual({ isError, reason }, { isError: true, reason: 'api_error' });
+      assert.match(text, /400.*not in the mood/);
+      const { kind, problem, exit } = await run.finish();
+      assert.deepEqual({ kind, code: exit.code }, { kind: 'failed', code: 1 });
+      assert.match(problem, /not in the mood/);
+    },
+  },
+
+  limitOfKey: {
+    about: 'a 429 to an API key is an error like any other: the program tells of no limit, and so does the run',
+    async play({ start, model }) {
+      model.will(limited(inSeconds(3_600)));
+      const run = start({ prompt: 'Say hello.' });
+      assert.match((await run.firstTurn.result).text, /429.*too much/);
+      const { kind, resetsAt } = await run.finish();
+      assert.deepEqual({ kind, resetsAt }, { kind: 'failed', resetsAt: undefined });
+    },
+  },
+
+  limitOfPlan: {
+    about: 'a 429 to a subscription is a rate limit, with its name and its end',
+    async play({ start, model, env }) {
+      const resetsAt = inSeconds(3_600);
+      model.will(limited(resetsAt));
+      const run = start({ prompt: 'Say hello.', env: onSubscription(env) });
+      assert.equal((await run.firstTurn.result).isError, true);
+      const told = await seen(run.events, ({ type }) => type === 'rateLimit');
+      assert.deepEqual(
+        { state: told.state, limit: told.limit, resetsAt: told.resetsAt },
+        { state: 'block', limit: 'five_hour', resetsAt },
+      );
+      const outcome = await run.finish();
+      assert.deepEqual({ kind: outcome.kind, resetsAt: outcome.resetsAt }, { kind: 'rateLimited', resetsAt });
+    },
+  },
+
+  limitWaitedFor: {
+    about: 'a rate limit is waited for where that is wanted, and the prompt put again',
+    async play({ start, model, env }) {
+      const resetsAt = inSeconds(4);
+      model.will(limited(resetsAt), { text: 'Now I may.' });
+      const run = start({ prompt: 'Say hello.', env: onSubscription(env), onRateLimit: 'wait' });
+      const { isError, text } = await run.firstTurn.result;
+      assert.deepEqual({ isError, text }, { isError: false, text: 'Now I may.' });
+      assert.ok(Date.now() >= resetsAt, 'it did not wait');
+      const { kind, resetsAt: blockedUntil } = await run.finish();
+      assert.deepEqual({ kind, blockedUntil }, { kind: 'completed', blockedUntil: undefined });
+      await endsOnce(run);
+    },
+  },
+
+  idle: {
+    about: 'a model that stops in the middle of a word is given up',
+    async play({ start, model, running }) {
+      model.will({ text: 'Let me just', ends: 'never' });
+      const run = start({ prompt: 'Say hello.', idleTimeoutMs: 2_000 });
+      assert.equal((await run.firstTurn.result).isError, true);
+      const { kind, watchdog, sessionId } = await run.outcome;
+      assert.deepEqual({ kind, watchdog }, { kind: 'idleTimedOut', watchdog: 'idle' });
+      assert.notEqual(sessionId, undefined);
+      assert.deepEqual(running(), []);
+    },
+  },
+
+  agentKilled: {
+    about: 'an agent that is killed in the middle of a turn has failed, and its tool goes with it',
+    async play(stage) {
+      const run = await midTool(stage);
+      process.kill(await stage.agentPid(), 'SIGKILL');
+      assert.deepEqual(await answerTo(run.firstTurn), { isError: true, reason: 'processEnded', text: '' });
+      const { kind, exit, sessionId } = await run.outcome;
+      assert.deepEqual({ kind, signal: exit.signal }, { kind: 'failed', signal: 'SIGKILL' });
+      assert.notEqual(sessionId, undefined);
+    },
+  },
+
+  serverKilled: {
+    about: 'a server that is killed in the middle of a turn leaves a run that is lost, and nothing that runs',
+    on: ['websocket', 'stdio'],
+    async play(stage) {
+      const run = await midTool(stage);
+      stage.killServer();
+      const { isError } = await run.firstTurn.result;
+      const { kind, exit, sessionId } = await run.outcome;
+      assert.deepEqual({ isError, kind, exit: exit?.kind ?? 'lost' }, { isError: true, kind: 'lost', exit: 'lost' });
+      assert.notEqual(sessionId, undefined);
+    },
+  },
+
+  hostKilled: {
+    about:
+      'a program that is killed in the middle of a turn it has in-process leaves a file that can be read, and nothing that runs',
+    on: ['inProcess'],
+    async play({ model, env, folder, killServer, running, adapterOptions }) {
+      model.will({ tool: { name: 'Bash', input: endless } });
+      const options = {
+        ...adapterOptions,
+        cwd: folder,
+        env,
+        prompt: 'Wait.',
+        logDir: path.join(folder, 'runs'),
+        args: ['--allowedTools', 'Bash'],
+      };
+      const child = spawn(process.execPath, [host, JSON.stringify(options)], {
+        env: { PATH: env.PATH, E2E_MARK: env.E2E_MARK, E2E_ROLE: 'server' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [logFile] = await once(createInterface(child.stdout), 'line');
+      await eventually(() => existsSync(path.join(folder, 'started')));
+      assert.notEqual(running().length, 0, 'what runs is not seen, so that it is gone would not be seen either');
+      killServer();
+      await once(child, 'close');
+      const events = await linesOf(logFile);
+      assert.deepEqual(
+        events.map(({ seq }) => seq),
+        events.map((_, index) => index + 1),
+      );
+      assert.deepEqual(
+        events.map(({ type }) => type).filter((type) => type !== 'status'),
+        ['turnStarted', 'session', 'toolCall'],
+      );
+    },
+  },
+
+  cuts: {
+    about: 'a connection that is cut three times, with messages lost, makes no difference to what a run tells',
+    on: ['websocket'],
+    async play({ start, model, url, connect }) {
+      const wire = await openWireProxy(url);
+      try {
+        const whole = await fourTurns({ start, model });
+        await whole.finish();
+        const cut = await fourTurns({ start, model, client: await connect(wire.url), trouble: cutThrice(wire, model) });
+        await cut.finish();
+        assert.equal(wire.connections, 4);
+        assert.deepEqual(await toldBy(cut.events), fourTurnsTold);
+        assert.deepEqual(await comparable(cut), await comparable(whole));
+      } finally {
+        wire.close();
+      }
+    },
+  },
+};
+
+/** Long enough to be cut in the middle; in pieces that come one by one. */
+const story = Array.from({ length: 60 }, (_, index) => `Chapter ${index + 1}: ü. `).join('');
+
+const echo = { command: 'echo out; echo err >&2', description: 'Says something' };
+
+const fourTurnsTold = [
+  '1 turnStarted One.',
+  '1 session',
+  `1 text ${greeting}`,
+  '1 usage',
+  '1 turnEnded ok completed',
+  '2 turnStarted Two.',
+  `2 text ${story}`,
+  '2 usage',
+  '2 turnEnded ok completed',
+  '3 turnStarted Three.',
+  '3 text Let me run it.',
+  `3 toolCall Bash ${JSON.stringify(echo)}`,
+  '3 toolResult ok out\nerr',
+  '3 text It said something.',
+  '3 usage',
+  '3 turnEnded ok completed',
+  '4 turnStarted Four.',
+  '4 text Good-bye.',
+  '4 usage',
+  '4 turnEnded ok completed',
+  '4 ended completed',
+];
+
+/** `trouble` is told of every event, and has its say before each prompt but the first. */
+async function fourTurns({ start, model, client, trouble }) {
+  model.will(
+    { text: greeting },
+    { text: story, pauseMs: 3 },
+    { text: 'Let me run it.', tool: { name: 'Bash', input: echo } },
+    { text: 'It said something.' },
+    { text: 'Good-bye.' },
+  );
+  const run = start({ prompt: 'One.', args: ['--allowedTools', 'Bash(echo:*)'], ...(client !== undefined && { client }) });
+  const making = trouble?.(run);
+  await run.firstTurn.result;
+  await run.send('Two.').result;
+  await run.send('Three.').result;
+  await run.send('Four.').result;
+  await making;
+  return run;
+}
+
+/** In the middle of a text, with some of it lost; while a tool runs; and with the answer to a prompt lost. */
+function cutThrice(wire, model) {
+  const loseSome = async (hasHappened) => {
+    wire.lose();
+    await eventually(hasHappened);
+    wire.cut();
+  };
+  return async (run) => {
+    await seen(run.events, ({ turn, type, text }) => turn === 2 && type === 'text' && text.includes('9'));
+    const before = wire.messages.length;
+    await loseSome(() => wire.messages.length > before + 20);
+    await seen(run.events, ({ type }) => type === 'toolCall');
+    wire.cut();
+    await seen(run.events, ({ turn, type }) => turn === 4 && type === 'turnStarted');
+    const asked = model.asked.length;
+    await loseSome(() => model.asked.length > asked);
+  };
+}
+
+/** What must be the same in two runs with the same prompts: all but times and the names that are made up anew. */
+async function comparable(run) {
+  return (await linesOf(run.logFile)).map(({ at: _at, sessionId: _id, callId: _call, outcome, ...event }) => ({
+    ...event,
+    ...(outcome !== undefined && { outcome: { kind: outcome.kind, usage: outcome.usage } }),
+  }));
+}
+
+/** A run whose tool is running. */
+async function midTool({ start, model, folder, running }) {
+  model.will({ tool: { name: 'Bash', input: endless } });
+  const run = start({ prompt: 'Wait.', args: ['--allowedTools', 'Bash'] });
+  await eventually(() => existsSync(path.join(folder, 'started')));
+  assert.ok(running().length >= 2, 'what runs is not seen, so that it is gone would not be seen either');
+  return run;
+}
+
+async function textsOf(run) {
+  return (await linesOf(run.logFile)).filter(({ type }) => type === 'text').map(({ text }) => text);
+}
+
+/** The only turn of a run is told to have ended when it has, and not before another attempt. */
+async function endsOnce(run) {
+  const ends = (await linesOf(run.logFile)).filter(({ type }) => type === 'turnEnded');
+  assert.deepEqual(
+    ends.map(({ result }) => result.isError),
+    [false],
+    'ends of the turn',
+  );
+}
+
+function usageOf(answers, model) {
+  return { [model]: Object.fromEntries(Object.entries(usagePerAnswer).map(([kind, count]) => [kind, count * answers])) };
+}
+
+/** As the API answers one whose limit is used up until then. */
+function limited(resetsAt) {
+  return {
+    ...{ status: 429, type: 'rate_limit_error', message: 'that was too much' },
+    headers: {
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': String(resetsAt / 1_000),
+      'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+      'retry-after': String(Math.ceil((resetsAt - Date.now()) / 1_000)),
+      'x-should-retry': 'false',
+    },
+  };
+}
+
+/** Whole seconds, as the API tells it; in milliseconds since the Unix epoch. */
+function inSeconds(seconds) {
+  return (Math.floor(Date.now() / 1_000) + seconds) * 1_000;
+}
+
+/** Limits are told of only to those who have a subscription. */
+function onSubscription({ ANTHROPIC_API_KEY: _, ...env }) {
+  return { ...env, CLAUDE_CODE_OAUTH_TOKEN: 'mock-token' };
+}
