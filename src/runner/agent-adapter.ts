@@ -16,6 +16,8 @@ export interface LaunchCommand {
   readonly argv: readonly string[];
   /** Laid over the environment of the run. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Variables the program must not see, whatever the run's environment has. */
+  readonly unset?: readonly string[];
 }
 
 export type PermissionAnswer =

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Client } from '../client/index.js';
+import type { EnvPolicy } from '../protocol/index.js';
 import type { AgentAdapter } from './agent-adapter.js';
 import type { TurnResult } from './agent-event.js';
 import type { SeenEvent } from './event-log.js';
@@ -21,6 +22,8 @@ export interface AgentOptions {
   readonly args?: readonly string[];
   /** The whole environment of the program, beside what its adapter sets. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What to inherit from the machine it runs on, under `env`. Nothing when absent. */
+  readonly envPolicy?: EnvPolicy;
   readonly io?: 'pipe' | 'pty';
   readonly idleTimeoutMs?: number;
   /** `output`: a program that works without a word is idle too. */

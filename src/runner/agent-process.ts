@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Client, ProcessHandle } from '../client/index.js';
-import type { Ending, Io } from '../protocol/index.js';
+import type { Ending, EnvPolicy, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
 import type { AgentSaid } from './agent-event.js';
 
@@ -13,6 +13,7 @@ export interface ProcessStart {
   readonly command: LaunchCommand;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly envPolicy: EnvPolicy | undefined;
   readonly io: 'pipe' | 'pty';
   readonly onSaid: (said: AgentSaid) => void;
   /** Called with every line, whatever it says: the program is alive. */
@@ -43,11 +44,16 @@ export class AgentProcess {
   }
 
   static async start(start: ProcessStart): Promise<AgentProcess> {
-    const { client, command, cwd, env, io } = start;
+    const { client, command, cwd, env, envPolicy, io } = start;
+    const { unset = [] } = command;
+    const variables = Object.entries({ ...env, ...command.env }).filter(([name]) => !unset.includes(name));
+    const policy =
+      envPolicy === undefined ? {} : { envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] } };
     const handle = await client.start({
       argv: command.argv,
       cwd,
-      env: { ...env, ...command.env },
+      env: Object.fromEntries(variables),
+      ...policy,
       io: io === 'pty' ? terminal : { kind: 'pipe', stdin: 'open' },
     });
     return new AgentProcess(handle, start);

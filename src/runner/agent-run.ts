@@ -84,6 +84,11 @@ export class AgentRun {
     return this.#outcome.promise;
   }
 
+  /** It takes no more prompts. */
+  get isOver(): boolean {
+    return this.#isOver || this.#verdict !== undefined;
+  }
+
   /** Undefined until the program has told it. */
   get sessionId(): string | undefined {
     return this.#known.sessionId;
@@ -97,7 +102,7 @@ export class AgentRun {
   /** Puts a prompt to the program once the turns before have ended. */
   send(prompt: string): Turn {
     if (prompt.trim() === '') throw new Error('the prompt must not be empty, also when a session is resumed');
-    if (this.#isOver || this.#verdict !== undefined) throw new Error('the run is over; another one can resume its session');
+    if (this.isOver) throw new Error('the run is over; another one can resume its session');
     this.#asked += 1;
     const number = this.#asked;
     const events = turnEvents(this.#record.read(this.#record.lastSeq), number);
@@ -195,14 +200,14 @@ export class AgentRun {
   }
 
   async #startProcess(prompt: string): Promise<AgentProcess> {
-    const { client, adapter, cwd, args = [], env = {}, io = 'pipe' } = this.#options;
-    const resume = this.#known.sessionId ?? this.#resume;
+    const { client, adapter, cwd, args = [], env = {}, envPolicy, io = 'pipe' } = this.#options;
     const started = await AgentProcess.start({
       client,
       adapter,
-      command: adapter.command({ prompt, resume, args }),
+      command: adapter.command({ prompt, resume: this.#known.sessionId ?? this.#resume, args }),
       cwd,
       env,
+      envPolicy,
       io,
       onSaid: (said) => this.#onSaid(said),
       onActivity: () => this.#watchdogs.output(),

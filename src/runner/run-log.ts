@@ -1,7 +1,7 @@
 // One append-only JSON-lines file per run: every event with its time and number. Written as events happen, so that a crash costs at
 // most the line being written; a torn last line is passed over when it is read.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentEvent } from './agent-event.js';
@@ -46,8 +46,9 @@ export class RunLog {
   }
 }
 
-/** Names of the runs in a folder, oldest first. */
+/** Names of the runs in a folder, oldest first; none when there is no such folder yet. */
 export function runsIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((name) => name.endsWith('.jsonl'))
     .map((name) => name.slice(0, -'.jsonl'.length))

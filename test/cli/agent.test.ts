@@ -125,6 +125,12 @@ describe('sluice agent', () => {
     assert.match((await sluice(['agent', 'usage', '--json'], { env })).stdout, /^\{"runId":/);
   });
 
+  test('has nothing to show before the first run', async () => {
+    const nowhere = { XDG_STATE_HOME: join(folder, 'nowhere') };
+    assert.deepEqual(await sluice(['agent', 'logs'], { env: nowhere }), { status: 0, stdout: '', stderr: '' });
+    assert.match((await sluice(['agent', 'usage'], { env: nowhere })).stdout, /^RUN .*\ntotal +0 /);
+  });
+
   test('says in one line what is wrong', async () => {
     const problems: readonly [readonly string[], RegExp][] = [
       [[], /agent needs one of run, resume, logs, usage, got ""/],

@@ -109,6 +109,21 @@ describe('a run', () => {
     assert.equal((await run.finish()).kind, 'completed');
   });
 
+  test('gives the program its environment, what its machine has, and not what it must not see', async () => {
+    await using client = connectInProcess({ surroundings: { cwd: '/', env: { ...env, HOME: '/somewhere', OTHER: '1' } } });
+    const adapter = {
+      ...fixtureAdapter(),
+      command: () => ({
+        argv: ['sh', '-c', 'echo "$HOME|${OTHER-none}|$MINE|${NESTED-none}|$SET"'],
+        env: { SET: 'by adapter' },
+        unset: ['NESTED'],
+      }),
+    };
+    const run = start(client, 'x', { adapter, env: { MINE: 'mine', NESTED: '1' }, envPolicy: { inherit: 'core' } });
+    await run.outcome;
+    assert.ok(brief(await all(run.events)).includes('1 raw stdout "/somewhere|none|mine|none|by adapter"'));
+  });
+
   test('refuses an empty prompt', async () => {
     await using client = connectInProcess();
     assert.throws(() => start(client, ' ', { resume: 'session-9' }), /the prompt must not be empty/);

@@ -137,14 +137,13 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
   const server = namedServer(flags, process.env);
   await using client: Client = server === undefined ? connectInProcess() : await openServer(server, flags);
   const isLocal = server === undefined;
-  const { env = {} } = environmentOf({ ...flags, 'inherit-env': flags['inherit-env'] ?? isLocal }, { env: process.env, isLocal });
   const { adapter, rest } = adapterOf(flags, args);
   const started = startAgent({
     client,
     adapter,
     prompt,
     args: rest,
-    env,
+    ...environmentOf(flags, { env: process.env, isLocal }),
     cwd: isLocal ? path.resolve(flags.cwd ?? '.') : (flags.cwd ?? '/'),
     io: flags.tty ? 'pty' : 'pipe',
     logDir: logFolder(flags),
@@ -156,11 +155,17 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
   });
   using _signals = interruptOnSignals(started);
   const shown = show(started.events, flags, started);
-  if (flags['prompts-from-stdin'])
-    for await (const line of createInterface(process.stdin)) if (line.trim() !== '') await started.send(line).result;
+  if (flags['prompts-from-stdin']) await putLines(started);
   const outcome = await Promise.race([started.finish(), started.outcome]);
   await shown;
   return statusOf(outcome);
+}
+
+async function putLines(started: AgentRun): Promise<void> {
+  for await (const line of createInterface(process.stdin)) {
+    if (started.isOver) return;
+    if (line.trim() !== '') await started.send(line).result;
+  }
 }
 
 async function resume(

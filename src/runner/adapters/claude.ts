@@ -27,6 +27,7 @@ export function claude(options: ClaudeOptions = {}): AgentAdapter {
     // The session in one word with its option: an id that begins with a dash must not become an option of its own.
     command: ({ resume, args }) => ({
       argv: [program, ...fixedArgs, ...(resume === undefined ? [] : [`--resume=${resume}`]), ...args],
+      unset: ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT'], // it would take itself for one inside another
     }),
     encodePrompt: (prompt) =>
       JSON.stringify({ type: 'user', message: { role: 'user', content: [{ type: 'text', text: prompt }] } }),
