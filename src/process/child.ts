@@ -61,8 +61,11 @@ export interface TreeMember {
 export interface ProcessTree {
   /** Sends a signal to the process group, before returning while the leader is unreaped; false when nothing of the group is left. */
   signalGroup(signal: string): Promise<boolean>;
-  /** What lives of the tree now, the leader included; zombies do not count. */
-  members(): Promise<TreeMember[]>;
+  /**
+   * What lives of the tree, the leader included; zombies do not count. By a table that others have read in this turn of the event loop,
+   * unless it must know everybody there is now.
+   */
+  members(table?: 'new' | 'ofThisTurn'): Promise<TreeMember[]>;
   /** The same, judged by a table read before: for looking at many trees at once. */
   membersIn(table: ProcTable): TreeMember[];
   /** The leader was reaped: from here on its pid may belong to somebody else. */

@@ -45,13 +45,24 @@ export async function readProcTable(): Promise<ProcTable> {
 /** Reads the table once per turn of the event loop, however many trees are being ended in it. */
 export class ProcTableReader {
   #current: Promise<ProcTable> | undefined;
+  /** Read in this very step of the program: nobody can have been born since. */
+  #isNew = false;
 
+  /** May be as old as the turn: much can happen in the world between two callbacks of one turn. */
   read(): Promise<ProcTable> {
     if (this.#current === undefined) {
       this.#current = readProcTable();
+      this.#isNew = true;
+      queueMicrotask(() => (this.#isNew = false));
       setImmediate(() => (this.#current = undefined));
     }
     return this.#current;
+  }
+
+  /** Knows everybody who was there when this was called. Whoever asks in the same step gets the same one. */
+  readNew(): Promise<ProcTable> {
+    if (!this.#isNew) this.expire();
+    return this.read();
   }
 
   /** What was read so far is out of date; the next read is a new one. */

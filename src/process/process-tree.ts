@@ -29,8 +29,8 @@ export class MarkedTree implements ProcessTree {
     return remains.filter(({ pid }) => signalPid(pid, signal)).length > 0;
   }
 
-  async members(): Promise<TreeMember[]> {
-    return this.membersIn(await this.#procs.read());
+  async members(table: 'new' | 'ofThisTurn' = 'ofThisTurn'): Promise<TreeMember[]> {
+    return this.membersIn(await (table === 'new' ? this.#procs.readNew() : this.#procs.read()));
   }
 
   membersIn(table: ProcTable): TreeMember[] {

@@ -42,7 +42,7 @@ export class Termination {
       case 'idle':
         this.#stage = { kind: 'asked', forceAt };
         // A stopped process would not get to see the first without the second.
-        if (forceAfterMs > 0) void this.#signalTree('SIGTERM', 'SIGCONT');
+        if (forceAfterMs > 0) void this.#signalTree('new', ['SIGTERM', 'SIGCONT']);
         break;
       case 'asked':
         this.#stage = { kind: 'asked', forceAt: Math.min(forceAt, this.#stage.forceAt) };
@@ -63,17 +63,17 @@ export class Termination {
 
   #force(): void {
     this.#stage = { kind: 'forced', giveUpAt: this.#clock.now() + killPatienceMs };
-    void this.#signalTree('SIGKILL');
+    void this.#signalTree('new', ['SIGKILL']);
     this.#lookMs = firstLookMs;
     this.#lookAgain(0);
   }
 
   /**
    * The group, and those that left it. They are looked up first: once their parents are dead they could not be told from
-   * strangers everywhere. Some programs take a second SIGTERM as "now": nobody gets two.
+   * strangers everywhere. So the first look must know everybody. Some programs take a second SIGTERM as "now": nobody gets two.
    */
-  async #signalTree(...signals: string[]): Promise<void> {
-    const members = await this.#members();
+  async #signalTree(table: 'new' | 'ofThisTurn', signals: readonly string[]): Promise<void> {
+    const members = await this.#members(table);
     // Without its leader the group is found by looking; a look that fails is made up for by the next one.
     await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal).catch(() => false)));
     for (const { pid, isInGroup } of members) if (!isInGroup) signalPid(pid, ...signals);
@@ -99,14 +99,14 @@ export class Termination {
       }
       case 'forced':
         if (left.length === 0 || this.#clock.now() >= this.#stage.giveUpAt) return this.#finish(left);
-        await this.#signalTree('SIGKILL'); // whatever was born since the last time
+        await this.#signalTree('ofThisTurn', ['SIGKILL']); // whatever was born since the last time
         return this.#lookAgain(this.#nextLookMs());
     }
   }
 
-  async #members(): Promise<readonly TreeMember[]> {
+  async #members(table: 'new' | 'ofThisTurn' = 'ofThisTurn'): Promise<readonly TreeMember[]> {
     try {
-      return await this.#tree.members();
+      return await this.#tree.members(table);
     } catch {
       return [this.#leader]; // the table could not be read: not known to be gone is not gone
     }

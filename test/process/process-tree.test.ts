@@ -230,3 +230,18 @@ class ScriptedReader extends ProcTableReader {
     if (this.#tables.length > 1) this.#tables.shift();
   }
 }
+
+test('a new table knows who was born in this turn of the event loop; whoever asks in one step shares it', async () => {
+  const reader = new ProcTableReader();
+  await reader.read();
+  const sleeper = spawn('sleep', ['60'], { stdio: 'ignore' });
+  try {
+    const pid = sleeper.pid ?? assert.fail('not started');
+    assert.equal((await reader.read()).has(pid), false);
+    const [one, other] = await Promise.all([reader.readNew(), reader.readNew()]);
+    assert.deepEqual([one.has(pid), one === other], [true, true]);
+  } finally {
+    sleeper.kill('SIGKILL');
+    await once(sleeper, 'exit');
+  }
+});
