@@ -265,6 +265,14 @@ describe('the outcome', () => {
     assert.equal((await other.stop()).kind, 'completed');
   });
 
+  test('is failed when the agent is killed, and what it had at work is gone too', async () => {
+    await using client = connectInProcess();
+    const run = start(client, 'leave');
+    assert.equal((await run.outcome).kind, 'failed');
+    const [pid = 0] = (await all(run.events)).flatMap((event) => (event.type === 'text' ? [Number(event.text)] : []));
+    await eventually(async () => assert.deepEqual([pid > 0, await living([pid])], [true, []]));
+  });
+
   test('is no idleness while the program works without a word', async () => {
     await using client = connectInProcess();
     const run = start(client, 'work 4000', { idleTimeoutMs: 1_200 });
@@ -277,6 +285,8 @@ describe('the outcome', () => {
     const run = start(client, `limited ${Date.now() + 300}`, { onRateLimit: 'wait' });
     assert.match((await run.firstTurn.result).text, /^echo 2: limited/);
     assert.equal((await run.finish()).kind, 'completed');
+    const ends = (await all(run.events)).filter(({ type }) => type === 'turnEnded');
+    assert.equal(ends.length, 1); // it goes on when the limit is lifted
     const stopped = start(client, 'limited 0', { onRateLimit: 'wait' }); // would wait for five minutes
     await eventually(async () => assert.ok(brief(await soFar(stopped)).some((line) => line.includes('status waiting 300 s'))));
     assert.equal((await stopped.stop()).kind, 'interrupted');
@@ -291,6 +301,11 @@ describe('the outcome', () => {
     assert.equal((await fresh.firstTurn.result).text, 'echo 1: hello');
     assert.equal((await fresh.finish()).sessionId, 'session-1');
     assert.ok(brief(await all(fresh.events)).includes('1 status session dead could not be resumed; started afresh'));
+    const gone = start(client, 'hello', { resume: 'gone' }); // says so in its answer, as claude does
+    assert.deepEqual([(await gone.outcome).kind, (await gone.outcome).problem], ['neverStarted', 'no such session']);
+    const again = start(client, 'hello', { resume: 'gone', ifDead: 'startFresh' });
+    assert.equal((await again.firstTurn.result).text, 'echo 1: hello');
+    assert.equal((await again.finish()).kind, 'completed');
     const alive = start(client, 'hello', { resume: 'session-7' });
     await alive.firstTurn.result;
     assert.equal((await alive.finish()).sessionId, 'session-7');
