@@ -72,7 +72,7 @@ export class OutputQueue {
     });
   }
 
-  /** How the process ended, as far as anybody here has heard. */
+  /** How the process ended, as far as this side has heard. */
   get ending(): Ending | undefined {
     return this.#source.ending;
   }

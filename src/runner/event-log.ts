@@ -1,4 +1,4 @@
-// The events of one run, in order: any number of readers, each at its own pace from wherever it likes, in bounded memory.
+// The events of one run, in order, for as many readers as there are, each at its own pace from wherever it likes, in bounded memory.
 
 import type { AgentEvent } from './agent-event.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -123,6 +123,54 @@ describe('sluice agent', () => {
       assert.match(stdout, new RegExp(`^${by.toUpperCase()} +INPUT +OUTPUT +CACHE READ +CACHE WRITE +COST\\n[^]*total `));
     }
     assert.match((await sluice(['agent', 'usage', '--json'], { env })).stdout, /^\{"runId":/);
+  });
+
+  describe('with claude', () => {
+    const answers = (stdout: string) =>
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as AgentEvent)
+        .flatMap((event) => (event.type === 'turnEnded' ? [event.result.text] : []));
+    let claude: Readonly<Record<string, string>> = {};
+    before(() => {
+      const fake = join(folder, 'claude');
+      const file = fileURLToPath(new URL('../fixtures/fake-claude.js', import.meta.url));
+      writeFileSync(fake, `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`, { mode: 0o755 });
+      claude = { ...env, PATH: `${folder}:${process.env['PATH']}` };
+    });
+
+    test('answers what it asks, deny unless told to allow', async () => {
+      for (const [flags, answer] of [
+        [[], 'deny'],
+        [['--permissions', 'deny'], 'deny'],
+        [['--permissions', 'allow'], 'allow'],
+      ] as const) {
+        const { status, stdout } = await sluice(['agent', 'run', '--json', ...flags, 'use a tool'], { env: claude });
+        assert.deepEqual([status, answers(stdout)], [0, [`it was ${answer}`]]);
+      }
+    });
+
+    test('exits with 75 at a rate limit, or waits for it', async () => {
+      const limited = await sluice(['agent', 'run', '--json', 'run into a limit'], { env: claude });
+      assert.equal(limited.status, 75);
+      assert.match(limited.stdout, /"kind":"rateLimited".*"resetsAt":\d+/);
+      const waited = await sluice(['agent', 'run', '--json', '--wait-for-limits', 'run into a limit'], { env: claude });
+      assert.deepEqual([waited.status, answers(waited.stdout)], [0, ['2: run into a limit']]);
+    });
+
+    test('goes on with a session by its id or by its run, in the same folder, from another folder of logs', async () => {
+      const logs = ['--log-dir', join(folder, 'other')];
+      await sluice(['agent', 'run', ...logs, '-C', '/', 'begin'], { env: claude });
+      const [summary] = (await sluice(['agent', 'logs', '--json', ...logs], { env: claude })).stdout.trim().split('\n');
+      const { runId, sessionId, cwd } = JSON.parse(summary ?? '') as RunSummary;
+      assert.deepEqual([sessionId, cwd], ['session-c', '/']);
+      for (const name of [runId, 'session-c']) {
+        const { status, stdout } = await sluice(['agent', 'resume', '--json', ...logs, name, 'go', 'on'], { env: claude });
+        assert.deepEqual([status, answers(stdout)], [0, ['1: go on']]);
+        assert.match(stdout, /"sessionId":"session-c"/);
+      }
+    });
   });
 
   test('has nothing to show before the first run', async () => {

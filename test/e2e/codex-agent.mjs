@@ -2,6 +2,7 @@
 //
 //   npm run e2e:codex-agent -- [--only oneShot,tool] [--on inProcess,websocket,stdio]
 
+import { codexConfig } from './codex-config.mjs';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -205,24 +206,6 @@ await playAll(scenarios, async (folder, { name }) => {
     },
   };
 });
-
-/** Codex with nothing to ask a person about, and no second try. */
-function codexConfig(modelUrl) {
-  return `
-    model_provider = "mock"
-    approval_policy = "never"
-    sandbox_mode = "danger-full-access"
-    check_for_update_on_startup = false
-    analytics.enabled = false
-    [model_providers.mock]
-    name = "mock"
-    base_url = ${JSON.stringify(modelUrl)}
-    wire_api = "responses"
-    supports_websockets = false
-    request_max_retries = 0
-    stream_max_retries = 0
-  `;
-}
 
 /** A model that has no other answer. */
 async function openRefusing(message) {

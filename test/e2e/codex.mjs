@@ -5,6 +5,7 @@
 // --server names another server to run against; it must take `--listen`, and `--token-file` for the transport "token". Messages about a
 // process must come in the order of their numbers, which Sluice promises and codex's own server now and then does not do.
 
+import { codexConfig } from './codex-config.mjs';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -38,6 +39,9 @@ const { values: options } = parseArgs({
 });
 const names = choice('only', options.only, Object.keys(scenarios));
 const transports = choice('transport', options.transport, ['ws', 'token', 'stdio']);
+/** A model with a window that no output fills. */
+const window = ['model = "scripted"', 'model_context_window = 10000000', 'tool_output_token_limit = 1000000'];
+
 const sluice = [process.execPath, fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url)), 'serve'];
 const serverCommand = options.server?.trim().split(/\s+/) ?? sluice;
 
@@ -85,7 +89,7 @@ async function runScenario(scenario, { transport, name, token, url, evidence }) 
   evidence.exchange = () => exchangeOf(wire?.messages ?? []);
   const running = () => marked('CODEX_CI=1');
   const model = await startMockModel(async (tools) => scenario.play({ tools, wire, mark, running, folder: work }));
-  writeFileSync(path.join(home, 'config.toml'), codexConfig(model.baseUrl));
+  writeFileSync(path.join(home, 'config.toml'), codexConfig(model.baseUrl, window));
   writeFileSync(path.join(home, 'environments.toml'), environmentConfig(wire?.url, scenario.token ?? token));
   const { child, log } = launch([codex, 'exec', '--skip-git-repo-check', 'Go.'], {
     cwd: work,
@@ -99,27 +103,6 @@ async function runScenario(scenario, { transport, name, token, url, evidence }) 
   if (wire !== undefined) scenario.inspect(wire.messages);
   const find = wire === undefined ? marked : running; // on stdio the server, too, must be gone
   await eventuallyNone(find, { complaint: 'still runs after codex has ended', patienceMs: endMs });
-}
-
-/** Codex with nothing to ask a person about, and a window that no output fills. */
-function codexConfig(modelUrl) {
-  return `
-    model = "scripted"
-    model_provider = "mock"
-    model_context_window = 10000000
-    tool_output_token_limit = 1000000
-    approval_policy = "never"
-    sandbox_mode = "danger-full-access"
-    check_for_update_on_startup = false
-    analytics.enabled = false
-    [model_providers.mock]
-    name = "mock"
-    base_url = ${JSON.stringify(modelUrl)}
-    wire_api = "responses"
-    supports_websockets = false
-    request_max_retries = 0
-    stream_max_retries = 0
-  `;
 }
 
 /** Where codex runs commands: at this address, or in a server that it starts itself. JSON's strings and lists are TOML's. */

@@ -24,7 +24,7 @@ export const plainOptions = {
     placeholder: 'URL',
     default: 'ws://127.0.0.1:0',
     meaning:
-      'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. Port 0: any free one. Repeatable.',
+      'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. With port 0 a free one is taken. Repeatable.',
   },
   'tls-cert': { kind: 'file', placeholder: 'FILE', meaning: 'Certificate chain in PEM, for wss://.' },
   'tls-key': { kind: 'file', placeholder: 'FILE', meaning: 'Private key of the certificate in PEM.' },

@@ -10,7 +10,6 @@ import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
 import { runtimePath } from './runtime-folder.js';
-import { keepHeapSmall } from '../small-heap.js';
 
 /** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
 const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -56,7 +55,6 @@ function spelled({ name, text }: Extract<Word, { kind: 'option' }>): string {
 }
 
 async function run(config: ServeConfig): Promise<void> {
-  keepHeapSmall();
   await using logger = await createLogger({ level: config.logLevel });
   for (const warning of config.warnings) logger.warn(warning);
   const metrics = new ServerMetrics();

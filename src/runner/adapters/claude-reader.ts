@@ -5,7 +5,7 @@ import type { AgentReader } from '../agent-adapter.js';
 import type { AgentSaid } from '../agent-event.js';
 import { rateLimitIn, retryIn } from './claude-limits.js';
 import { ClaudeResults } from './claude-result.js';
-import { jsonIn, plainLine } from './json-line.js';
+import { readLine } from './json-line.js';
 import { type JsonObject, isObject, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
 /**
@@ -24,9 +24,7 @@ export class ClaudeReader implements AgentReader {
   #streamed = nothingStreamed();
 
   read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
-    const json = stream === 'stdout' ? jsonIn(line) : undefined;
-    if (json === undefined) return plainLine(line, stream);
-    return this.#said(json) ?? [{ type: 'raw', stream, line: json }];
+    return readLine(line, stream, (json) => this.#said(json));
   }
 
   #said(json: JsonObject): AgentSaid[] | undefined {

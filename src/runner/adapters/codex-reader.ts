@@ -4,7 +4,7 @@ import type { AgentReader } from '../agent-adapter.js';
 import type { AgentSaid } from '../agent-event.js';
 import type { ModelUsage } from '../usage.js';
 import { type CodexTool, codexTool } from './codex-tool.js';
-import { jsonIn, plainLine } from './json-line.js';
+import { readLine } from './json-line.js';
 import { type JsonObject, booleanIn, countIn, listIn, objectIn, stringIn } from './json-members.js';
 
 /** How far an item has come: `item.started`, `item.updated`, `item.completed`. */
@@ -23,9 +23,7 @@ export class CodexReader implements AgentReader {
   }
 
   read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
-    const json = stream === 'stdout' ? jsonIn(line) : undefined;
-    if (json === undefined) return plainLine(line, stream);
-    return this.#said(json) ?? [{ type: 'raw', stream, line: json }];
+    return readLine(line, stream, (json) => this.#said(json));
   }
 
   #said(json: JsonObject): AgentSaid[] | undefined {

@@ -39,3 +39,14 @@ export function plainLine(line: string, stream: 'stdout' | 'stderr'): AgentSaid[
 function isNoise(text: string): boolean {
   return text.replaceAll(noise, '') === '';
 }
+
+/** What a program said in a line: its JSON as the adapter reads it, or whole where the adapter does not know it. */
+export function readLine(
+  line: string,
+  stream: 'stdout' | 'stderr',
+  said: (json: JsonObject) => AgentSaid[] | undefined,
+): AgentSaid[] {
+  const json = stream === 'stdout' ? jsonIn(line) : undefined;
+  if (json === undefined) return plainLine(line, stream);
+  return said(json) ?? [{ type: 'raw', stream, line: json }];
+}
