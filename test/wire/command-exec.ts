@@ -315,29 +315,34 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.match(String(stdout), /^early \d+\nlate\n$/);
       });
 
-      test('with its connection, whatever kind it is of', async () => {
-        const peer = await greeted();
-        const script = 'echo $$; trap "" TERM HUP; while :; do sleep 0.05; done';
-        const kinds = [
-          { processId: 'a', streamStdoutStderr: true },
-          { processId: 'b', tty: true },
-          { processId: 'c', streamStdin: true, streamStdoutStderr: true },
-        ];
-        for (const [id, kind] of kinds.entries()) {
-          peer.send(
-            JSON.stringify({ id, method: 'command/exec', params: { command: shell(script), disableTimeout: true, ...kind } }),
+      for (const [session, greeting] of [
+        ['a session that ends with it', {}],
+        ['a session that waits for its client, where only processes run on', { resumeSessionId: null }],
+      ] as const)
+        test(`with its connection, whatever kind it is of, in ${session}`, async () => {
+          const peer = await open();
+          await peer.greet(greeting);
+          const script = 'echo $$; trap "" TERM HUP; while :; do sleep 0.05; done';
+          const kinds = [
+            { processId: 'a', streamStdoutStderr: true },
+            { processId: 'b', tty: true },
+            { processId: 'c', streamStdin: true, streamStdoutStderr: true },
+          ];
+          for (const [id, kind] of kinds.entries()) {
+            peer.send(
+              JSON.stringify({ id, method: 'command/exec', params: { command: shell(script), disableTimeout: true, ...kind } }),
+            );
+          }
+          const pids = await Promise.all(
+            kinds.map(async ({ processId }) => {
+              await peer.notification('command/exec/outputDelta', processId);
+              return Number.parseInt(textOf(peer, processId), 10);
+            }),
           );
-        }
-        const pids = await Promise.all(
-          kinds.map(async ({ processId }) => {
-            await peer.notification('command/exec/outputDelta', processId);
-            return Number.parseInt(textOf(peer, processId), 10);
-          }),
-        );
-        assert.equal((await living(pids)).length, 3);
-        await peer[Symbol.asyncDispose]();
-        await eventually(async () => assert.deepEqual(await living(pids), []));
-      });
+          assert.equal((await living(pids)).length, 3);
+          await peer[Symbol.asyncDispose]();
+          await eventually(async () => assert.deepEqual(await living(pids), []));
+        });
     });
 
     describe('streams', () => {
