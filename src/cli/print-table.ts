@@ -1,7 +1,7 @@
 // Rows in columns, and what goes into them.
 
-import { styleText } from 'node:util';
 import type { Ending, ProcessStatus } from '../protocol/index.js';
+import { paint } from './colour.js';
 import { qualifiedName } from './server-choice.js';
 
 export function processTable(
@@ -29,7 +29,7 @@ export function processTable(
 function coloured(row: readonly string[], status: ProcessStatus | undefined): string[] {
   const colour =
     status?.state === 'running' ? 'green' : status?.ending?.kind === 'code' && status.ending.code === 0 ? 'gray' : 'red';
-  return row.map((cell, column) => (column === 1 ? styleText(colour, cell) : cell));
+  return row.map((cell, column) => (column === 1 ? paint(colour, cell) : cell));
 }
 
 function stateOf({ ending }: ProcessStatus): string {

@@ -1,11 +1,11 @@
 // `sluice exec` through the built program, on pipes: every flag, and every exit status.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
@@ -315,6 +315,11 @@ describe('sluice exec', () => {
 });
 
 describe('sluice', () => {
+  test('runs from where it was before it was packed, which npx remembers', () => {
+    const { stdout } = spawnSync(join(dirname(program), '..', 'cli', 'main.js'), ['--version'], { encoding: 'utf8' });
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
   test('tells its version, its commands and their options', async () => {
     assert.match((await sluice(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/);
     const { stdout } = await sluice([]);

@@ -96,7 +96,7 @@ export class InTerminal implements AsyncDisposable {
     { command = [process.execPath, program], env = {} }: { command?: readonly string[]; env?: RunOptions['env'] } = {},
   ): Promise<InTerminal> {
     const client = connectInProcess();
-    const variables = Object.entries({ ...process.env, TERM: 'xterm', ...env });
+    const variables = Object.entries({ ...process.env, TERM: 'xterm', NO_COLOR: undefined, CI: 'true', ...env });
     const child = await client.start({
       argv: [...command, ...args],
       io: { kind: 'pty', rows: 30, cols: 90 },

@@ -1,7 +1,7 @@
 // A run as people read it: text as it comes, tools in one line each, a line of figures at the end of a turn.
 
-import { styleText } from 'node:util';
 import type { AgentEvent, Outcome, Usage } from '../../runner/index.js';
+import { paint, type Style } from '../colour.js';
 
 type Shown = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number };
 
@@ -10,13 +10,13 @@ const foldedChars = 100;
 
 export class RunView {
   readonly #write: (text: string) => void;
-  readonly #paint: (format: Parameters<typeof styleText>[0], text: string) => string;
+  readonly #paint: (style: Style, text: string) => string;
   #isLineBegun = false;
   #lastUsage: Usage | undefined;
 
   constructor(write: (text: string) => void, { isColoured }: { readonly isColoured: boolean }) {
     this.#write = write;
-    this.#paint = isColoured ? (format, text) => styleText(format, text) : (_format, text) => text;
+    this.#paint = isColoured ? paint : (_style, text) => text;
   }
 
   show(event: Shown): void {
@@ -64,9 +64,9 @@ export class RunView {
     this.#isLineBegun = !text.endsWith('\n');
   }
 
-  #line(format: Parameters<typeof styleText>[0], text: string): void {
+  #line(style: Style, text: string): void {
     this.#endLine();
-    this.#write(`${this.#paint(format, text)}\n`);
+    this.#write(`${this.#paint(style, text)}\n`);
   }
 
   #endLine(): void {

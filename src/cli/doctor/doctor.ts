@@ -1,7 +1,6 @@
 // `sluice doctor`: what this machine offers to Sluice, and what to do where that is not enough.
 
-import { styleText } from 'node:util';
-import { isColoured } from '../colour.js';
+import { isColoured, paint } from '../colour.js';
 import { type Command, defineCommand } from '../command.js';
 import { checks, examine } from './checks.js';
 import type { Finding } from './finding.js';
@@ -65,7 +64,7 @@ const nameWidth = Math.max(...checks.map(({ name }) => name.length));
 
 function linesOf(name: string, finding: Finding): string {
   const [mark, colour] = marks[finding.state];
-  const first = `${isColoured(process.stdout) ? styleText(colour, mark) : mark} ${name.padEnd(nameWidth)}  ${finding.found}\n`;
+  const first = `${isColoured(process.stdout) ? paint(colour, mark) : mark} ${name.padEnd(nameWidth)}  ${finding.found}\n`;
   if (finding.state === 'ok' || finding.remedy === undefined) return first;
   return `${first}${' '.repeat(nameWidth + 4)}→ ${finding.remedy}\n`;
 }
