@@ -88,9 +88,10 @@ async function* past(
       missingBytes = 0;
     }
     const isAtEnd = page.nextSeq - 1 === afterSeq;
-    if (isAtEnd && (page.closed || lastSeq !== Infinity)) return;
+    if (isAtEnd && (page.closed || lastSeq !== Infinity)) break;
     afterSeq = page.nextSeq - 1;
   }
+  if (missingBytes > 0) yield { stream: wanted ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
 }
 
 async function collected(pieces: AsyncIterable<Piece>): Promise<Piece[]> {

@@ -8,6 +8,7 @@ import type { EventSource } from './exec-link.js';
 export interface OutputChunk {
   readonly seq: Seq;
   readonly stream: Stream;
+  /** Empty when there is nothing to tell but what is missing at the end. */
   readonly bytes: Uint8Array;
   /** Bytes missing just before this chunk; 0 unless the reader came too late for what was retained. */
   readonly droppedBytes: number;
@@ -17,6 +18,7 @@ export class OutputQueue {
   readonly #source: EventSource;
   /** Asked for and not taken yet: a reader that stopped waiting leaves it to the next one. */
   #pending: Promise<ProcessEvent | undefined> | undefined;
+  #lastStream: Stream = 'stdout';
   /** Ends when the reader before has got its event. */
   #turn: Promise<unknown> = Promise.resolve();
   #isOver = false;
@@ -46,9 +48,16 @@ export class OutputQueue {
     this.#pending ??= this.#source.next();
     const event = await this.#pending;
     this.#pending = undefined;
+    if (event?.type === 'output') {
+      this.#lastStream = event.stream;
+      return { seq: event.seq, stream: event.stream, bytes: event.chunk, droppedBytes: event.droppedBytes ?? 0 };
+    }
+    if (event?.droppedBytes !== undefined) {
+      const { droppedBytes, ...rest } = event;
+      this.#pending = Promise.resolve(rest);
+      return { seq: event.seq, stream: this.#lastStream, bytes: new Uint8Array(), droppedBytes };
+    }
     switch (event?.type) {
-      case 'output':
-        return { seq: event.seq, stream: event.stream, bytes: event.chunk, droppedBytes: event.droppedBytes ?? 0 };
       case 'exited':
         return 'exited';
       case 'closed':

@@ -150,18 +150,19 @@ const exitFacts = {
   ending,
 };
 
-export const outputEvent = v.object({
-  processId,
-  ...chunk.entries,
+const missing = {
   droppedBytes: v.pipe(
     v.optional(v.number()),
-    v.description('Bytes missing just before this chunk, because they were no longer retained; absent when none are'),
+    v.description('Bytes missing just before this event, because they were no longer retained; absent when none are'),
   ),
-});
-export const exitedEvent = v.object({ processId, seq, ...exitFacts });
+};
+
+export const outputEvent = v.object({ processId, ...chunk.entries, ...missing });
+export const exitedEvent = v.object({ processId, seq, ...exitFacts, ...missing });
 export const closedEvent = v.object({
   processId,
   seq,
+  ...missing,
   survivors: v.pipe(
     v.optional(v.array(v.number())),
     v.description('Pids of the tree that could not be ended; absent when there are none'),

@@ -126,16 +126,14 @@ async function nextEvent(processId: ProcessId, reader: LogReader): Promise<Proce
 }
 
 export function eventOf(processId: ProcessId, entry: LogEntry, droppedBytes: number): ProcessEvent {
-  const { seq } = entry;
+  const facts = { processId, seq: entry.seq, ...(droppedBytes === 0 ? {} : { droppedBytes }) };
   switch (entry.kind) {
-    case 'chunk': {
-      const dropped = droppedBytes === 0 ? {} : { droppedBytes };
-      return { type: 'output', processId, seq, stream: entry.stream, chunk: entry.bytes, ...dropped };
-    }
+    case 'chunk':
+      return { type: 'output', ...facts, stream: entry.stream, chunk: entry.bytes };
     case 'exited':
-      return { type: 'exited', processId, seq, ...exitFacts(entry.ending), sandboxDenied: false, ending: entry.ending };
+      return { type: 'exited', ...facts, ...exitFacts(entry.ending), sandboxDenied: false, ending: entry.ending };
     case 'closed':
-      return { type: 'closed', processId, seq, ...(entry.survivors.length === 0 ? {} : { survivors: [...entry.survivors] }) };
+      return { type: 'closed', ...facts, ...(entry.survivors.length === 0 ? {} : { survivors: [...entry.survivors] }) };
   }
 }
 

@@ -117,6 +117,13 @@ describe('a released process', () => {
   });
 });
 
+/** What came, and what was said to be missing. */
+async function bytesToldOf(handle: ProcessHandle): Promise<number> {
+  let told = 0;
+  for await (const { bytes, droppedBytes } of handle.output) told += bytes.length + droppedBytes;
+  return told;
+}
+
 describe('a process of another client', () => {
   guardAgainstLeaks();
 
@@ -129,9 +136,19 @@ describe('a process of another client', () => {
     await using viewer = await guest.attach('flood', { sessionId });
     await child.write('go\n');
     assert.equal((await textOf(child)).length, 20_000_000);
-    let seenBytes = 0;
-    for await (const { bytes, droppedBytes } of viewer.output) seenBytes += bytes.length + droppedBytes;
-    assert.equal(seenBytes, 20_000_000);
+    assert.equal(await bytesToldOf(viewer), 20_000_000);
+  });
+
+  test('tells what is missing also when the very end is', async () => {
+    // What is kept of the beginning takes all the room.
+    await using server = await SluiceServer.start('unix', ['--retained-bytes', '65536', '--head-bytes', '1024']);
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'dd if=/dev/zero bs=65536 count=30 status=none', { id: 'flood' });
+    await textOf(child);
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await using viewer = await guest.attach('flood', { sessionId });
+    assert.equal(await bytesToldOf(viewer), 30 * 65_536);
   });
 
   test('cannot be steered by a watcher, nor after leaving it', async () => {
