@@ -79,7 +79,7 @@ export class ProcessTable {
     const running = this.list().filter((candidate) => !candidate.isClosed);
     for (const each of running) each.terminate(reason, forceAfterMs);
     await Promise.all(running.map((each) => each.closed));
-    for (const each of this.list()) this.#forget(each);
+    for (const each of this.list()) this.#loosen(each);
     await this.#endLoose();
   }
 
@@ -108,9 +108,13 @@ export class ProcessTable {
   }
 
   #forget(forgotten: ManagedProcess): void {
-    this.#drop(forgotten);
-    this.#loose.push({ tree: forgotten.tree, pid: forgotten.pid });
+    this.#loosen(forgotten);
     if (this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
+  }
+
+  #loosen(loosened: ManagedProcess): void {
+    this.#drop(loosened);
+    this.#loose.push({ tree: loosened.tree, pid: loosened.pid });
   }
 
   #drop(dropped: ManagedProcess): void {
