@@ -17,13 +17,12 @@ import {
   isCommandMethod,
   isSessionMethod,
   requests,
-  toWire,
 } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
-import { encodedWrite, processIdIn } from './remote-params.js';
+import { repeatableWrite, processIdIn } from './remote-params.js';
 import { RemoteSource } from './remote-source.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
@@ -176,10 +175,10 @@ export class RemoteLink implements ExecLink {
   #encoded(method: CallMethod, params: object | null | undefined): unknown {
     // A start's events may come together with its reply, so their queue is there before.
     if (method === 'process/start') this.follow(processIdIn(params), 0);
-    if (method !== 'process/write') return toWire(params);
+    if (method !== 'process/write') return params;
     this.#writes += 1;
     // Of the session, because another client may drive the same process.
-    return encodedWrite(params, `${this.sessionId}-${this.#writes}`);
+    return repeatableWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
   #send(call: PendingCall, connection: Connection): void {
@@ -204,7 +203,6 @@ export class RemoteLink implements ExecLink {
       request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
       notification: (method, params) => this.#onTold(readTold(method, params)),
       binary: (frame) => this.#onTold(readToldFrame(frame)),
-      encode: (result) => result,
       errorBody: (error) => ({ code: -32601, message: String(error) }),
     });
     try {
@@ -236,7 +234,7 @@ export class RemoteLink implements ExecLink {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
     const cursor = source === undefined ? { follow: false } : { afterSeq: source.received };
-    connection.call('process/attach', toWire({ ...params, ...cursor })).catch((error: unknown) => {
+    connection.call('process/attach', { ...params, ...cursor }).catch((error: unknown) => {
       if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
       this.#guests.delete(processId);
       source?.end();

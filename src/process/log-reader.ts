@@ -72,6 +72,11 @@ export class LogReader {
     return this.#log.changed();
   }
 
+  /** The same, called in the very moment, and once. */
+  onceChanged(listener: () => void): void {
+    this.#log.onceChanged(listener);
+  }
+
   /** Everything up to `seq` has arrived where it should. Numbers that were not taken are ignored. */
   acknowledge(seq: Seq): void {
     const count = this.#outstanding.findLastIndex((position) => position.seq <= seq) + 1;

@@ -179,6 +179,11 @@ export class OutputLog {
     });
   }
 
+  /** Calls `listener` once, at the next append and before it returns; may also call it for nothing. */
+  onceChanged(listener: () => void): void {
+    this.#waiters.add(listener);
+  }
+
   /** Called whenever a reader has taken something or gone away. */
   onRead(listener: () => void): void {
     this.#onRead = listener;
@@ -195,8 +200,12 @@ export class OutputLog {
     this.#wake();
   }
 
+  /** Those who wait again are called at the next change, not at this one. */
   #wake(): void {
-    for (const wake of this.#waiters) wake();
+    if (this.#waiters.size === 0) return;
+    const waiters = [...this.#waiters];
+    this.#waiters.clear();
+    for (const wake of waiters) wake();
   }
 
   #evict(): void {

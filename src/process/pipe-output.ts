@@ -3,6 +3,7 @@
 import type { Readable } from 'node:stream';
 import type { Stream } from '../protocol/index.js';
 import type { ChildEvents, ChildOutput } from './child.js';
+import { type ReadTurns, bulkBytes } from './read-turns.js';
 
 /** The most a pipe can hold for an unprivileged user on Linux; what comes after this many bytes was not written by the dead leader. */
 const pipeCapacityBytes = 1024 * 1024;
@@ -15,17 +16,19 @@ interface Source {
 
 export class PipeOutput implements ChildOutput {
   readonly #events: Pick<ChildEvents, 'output' | 'ended'>;
+  readonly #turns: ReadTurns;
   readonly #open = new Set<Source>();
   #held = false;
   #draining: { readonly drained: (outputComplete: boolean) => void; readonly waiting: Map<Source, number> } | undefined;
   #drained = false;
 
-  constructor(events: Pick<ChildEvents, 'output' | 'ended'>) {
+  constructor(events: Pick<ChildEvents, 'output' | 'ended'>, turns: ReadTurns) {
     this.#events = events;
+    this.#turns = turns;
   }
 
-  /** Takes over a pipe; the returned function is to be called with every piece read from it. */
-  add(stream: Stream, readable: Readable): (bytes: Uint8Array) => void {
+  /** Takes over a pipe; the returned function is to be called with every piece read from it, and tells whether to read on at once. */
+  add(stream: Stream, readable: Readable): (bytes: Uint8Array) => boolean {
     const source: Source = { stream, readable, receivedBytes: 0 };
     this.#open.add(source);
     readable.on('error', () => readable.destroy()); // a broken pipe ends like a closed one
@@ -34,6 +37,10 @@ export class PipeOutput implements ChildOutput {
     return (bytes) => {
       source.receivedBytes += bytes.length;
       this.#events.output(stream, bytes);
+      // What a dead leader left is little, and has to be polled for until it is all there.
+      if (bytes.length < bulkBytes || this.#draining !== undefined) return true;
+      this.#turns.wait(() => this.#readOn(source));
+      return false;
     };
   }
 
@@ -50,13 +57,17 @@ export class PipeOutput implements ChildOutput {
   drainLeader(drained: (outputComplete: boolean) => void): void {
     const waiting = new Map([...this.#open].map((source) => [source, source.receivedBytes]));
     this.#draining = { drained, waiting };
-    if (this.#held) for (const { readable } of this.#open) readable.resume();
+    for (const { readable } of this.#open) readable.resume();
     for (const source of this.#open) this.#watchForQuiet(source);
     this.#settleDrain();
   }
 
   close(): void {
     for (const { readable } of this.#open) readable.destroy();
+  }
+
+  #readOn(source: Source): void {
+    if (this.#open.has(source) && (!this.#held || this.#draining !== undefined)) source.readable.resume();
   }
 
   /**

@@ -6,6 +6,7 @@ import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import type { Clock, Timer } from '../base/clock.js';
 import type { ChildEvents, ChildOutput } from './child.js';
+import { Burst } from './burst.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** How often to try again when the terminal has no room for the marker. */
@@ -29,6 +30,7 @@ export interface PtyDescriptors {
 
 export class PtyOutput implements ChildOutput {
   readonly #events: Pick<ChildEvents, 'output' | 'ended'>;
+  readonly #burst: Burst;
   readonly #clock: Clock;
   readonly #master: number;
   readonly #reader: ReadStream;
@@ -47,6 +49,7 @@ export class PtyOutput implements ChildOutput {
     context: { clock: Clock; readBuffer: Uint8Array },
   ) {
     this.#events = events;
+    this.#burst = new Burst((bytes) => events.output('pty', bytes));
     this.#clock = context.clock;
     this.#master = fds.master;
     this.#slave = fds.slave;
@@ -86,6 +89,7 @@ export class PtyOutput implements ChildOutput {
   drainLeader(drained: (outputComplete: boolean) => void): void {
     if (this.#isOver) return drained(true);
     this.#drained = drained;
+    this.#burst.flush();
     this.#marker = Buffer.from(`\u001b_${randomInt(2 ** 47)}${randomInt(2 ** 47)}\u001b\\`);
     this.#reader.resume();
     this.#writeMarker(this.#marker, this.#clock.now());
@@ -122,7 +126,7 @@ export class PtyOutput implements ChildOutput {
   }
 
   #received(bytes: Uint8Array): void {
-    if (this.#marker === undefined) this.#events.output('pty', bytes);
+    if (this.#marker === undefined) this.#burst.add(bytes);
     else this.#searchMarker(this.#marker, bytes);
     this.#onActivity();
   }
@@ -137,7 +141,7 @@ export class PtyOutput implements ChildOutput {
     this.#carry = Buffer.alloc(0);
     this.#leaderDrained(true);
     const after = seen.subarray(at + marker.length);
-    if (after.length > 0) this.#events.output('pty', after);
+    if (after.length > 0) this.#burst.add(after);
   }
 
   /** From here on the terminal lives only as long as a descendant holds it. */
@@ -172,6 +176,7 @@ export class PtyOutput implements ChildOutput {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#burst.flush();
     this.#leaderDrained(false);
     this.#closeSlave();
     this.#timer?.cancel();

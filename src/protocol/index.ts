@@ -1,6 +1,6 @@
 // The public language of Sluice. A line here is a promise.
 
-export { decodeBase64, encodeBase64, toWire } from './bytes.js';
+export { decodeBase64, encodeBase64 } from '../base/base64.js';
 export type { SandboxPolicy } from './command.js';
 export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';

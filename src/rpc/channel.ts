@@ -1,5 +1,7 @@
 // An ordered two-way pipe of messages. Knows no methods, no ids and no JSON; framing and sockets are the transport's business.
 
+import type { MessageParts } from './json-parts.js';
+
 export interface Channel {
   /** Who is at the other end, for logs: an address, never a secret. */
   readonly peer: string;
@@ -10,6 +12,8 @@ export interface Channel {
    * `drained`; also false when the channel has closed.
    */
   send(text: string): boolean;
+  /** The same for a message in parts. */
+  sendParts(parts: MessageParts): boolean;
   /** Sends one binary frame, which both sides must have agreed to, and which must not change afterwards. False as for `send`. */
   sendBinary(frame: Uint8Array): boolean;
   /** Resolves when the peer has caught up, or the channel has closed. */

@@ -3,16 +3,8 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 import type { Channel, ChannelEnd } from './channel.js';
-import {
-  type Envelope,
-  type JsonLimits,
-  type RequestId,
-  errorText,
-  notificationText,
-  readEnvelope,
-  requestText,
-  resultText,
-} from './message.js';
+import { jsonParts } from './json-parts.js';
+import { type Envelope, type JsonLimits, type RequestId, readEnvelope } from './message.js';
 import { CallTimeoutError, ConnectionClosedError, RpcError, type RpcErrorBody, parseFailed } from './rpc-error.js';
 
 export interface ConnectionLimits extends JsonLimits {
@@ -32,8 +24,6 @@ export interface Inbound {
   request(method: string, params: unknown): Promise<Reply>;
   notification(method: string, params: unknown): void;
   binary(frame: Uint8Array): void;
-  /** The wire form of a result, made only when it can be sent. */
-  encode(result: unknown): unknown;
   /** Turns whatever was thrown into what the peer may see. */
   errorBody(error: unknown): RpcErrorBody;
 }
@@ -92,13 +82,13 @@ export class Connection {
     const answer = deferred<unknown>();
     const timer = timeoutMs === undefined ? undefined : this.#clock.after(timeoutMs, () => this.#timeOut(id, method, timeoutMs));
     this.#pending.set(id, { answer, timer });
-    this.#channel.send(requestText(id, method, params));
+    this.#send({ id, method, params });
     return answer.promise;
   }
 
   /** False when the peer lags. */
   notify(method: string, params: unknown): boolean {
-    return this.#channel.send(notificationText(method, params));
+    return this.#send({ method, params });
   }
 
   close(problem?: string): void {
@@ -135,7 +125,7 @@ export class Connection {
       .request(method, params)
       .then(async ({ result, afterReply }) => {
         if (this.#isStuffed) await this.#roomForReply();
-        this.#channel.send(resultText(id, inbound.encode(result)));
+        this.#send({ id, result: result ?? null });
         afterReply?.();
       })
       .catch((error: unknown) => this.#sendError(id, inbound.errorBody(error)))
@@ -169,7 +159,13 @@ export class Connection {
   }
 
   #sendError(id: RequestId, error: RpcErrorBody): void {
-    this.#channel.send(errorText(id, error));
+    this.#send({ id, error });
+  }
+
+  #send(message: object): boolean {
+    const parts = jsonParts(message);
+    const [text] = parts;
+    return parts.length === 1 && typeof text === 'string' ? this.#channel.send(text) : this.#channel.sendParts(parts);
   }
 
   #onClosed({ problem }: ChannelEnd): void {

@@ -1,4 +1,4 @@
-// The text of one message -> exactly one kind of envelope, and back. JSON-RPC shapes without the `jsonrpc` member.
+// The text of one message -> exactly one kind of envelope. JSON-RPC shapes without the `jsonrpc` member.
 
 import type { RpcErrorBody } from './rpc-error.js';
 
@@ -37,32 +37,6 @@ export function readEnvelope(text: string, limits: JsonLimits): Envelope {
   if (id === undefined) return malformed('a message has a method or an id');
   if ('result' in message) return { kind: 'result', id, result: message['result'] };
   return isErrorBody(error) ? { kind: 'error', id, error } : malformed('a reply has a result or an error with code and message');
-}
-
-/** Parameters whose JSON is made already: JSON.stringify looks at every character, also of the longest payload. */
-export class JsonText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-export function requestText(id: RequestId, method: string, params: unknown): string {
-  if (!(params instanceof JsonText)) return JSON.stringify({ id, method, params });
-  return `{"id":${JSON.stringify(id)},"method":${JSON.stringify(method)},"params":${params.text}}`;
-}
-
-export function notificationText(method: string, params: unknown): string {
-  return JSON.stringify({ method, params });
-}
-
-export function resultText(id: RequestId, result: unknown): string {
-  return JSON.stringify({ id, result: result ?? null });
-}
-
-export function errorText(id: RequestId, error: RpcErrorBody): string {
-  return JSON.stringify({ id, error });
 }
 
 function malformed(problem: string): Envelope {

@@ -17,7 +17,6 @@ import {
   isMethod,
   isSessionMethod,
   protocolVersion,
-  toWire,
 } from '../protocol/index.js';
 import type { Connection, Reply } from '../rpc/connection.js';
 import type { RpcErrorBody } from '../rpc/rpc-error.js';
@@ -77,7 +76,6 @@ export class Attachment implements Holder {
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
       binary: () => connection.close('binary frames go from server to client only'),
-      encode: toWire,
       errorBody: (error) => this.#errorBody(error),
     });
     void connection.closed.then(() => this.#onClosed());
@@ -164,7 +162,7 @@ export class Attachment implements Holder {
 
   async #tellOutput(delta: Notification<'command/exec/outputDelta'>): Promise<void> {
     const { connection } = this.#context;
-    if (!connection.notify('command/exec/outputDelta', toWire(delta))) await connection.channel.drained();
+    if (!connection.notify('command/exec/outputDelta', delta)) await connection.channel.drained();
   }
 
   #requireRoom(): void {

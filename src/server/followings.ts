@@ -4,6 +4,7 @@ import type { LogReader } from '../process/index.js';
 import type { ProcessId, Seq } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
 import { OutputPump } from './output-pump.js';
+import { SendTurns } from './send-turns.js';
 import type { Session } from './session.js';
 
 /** What the client said it can do. */
@@ -22,11 +23,13 @@ export class Followings {
   readonly #connection: Connection;
   readonly #session: Session;
   readonly #agreement: Agreement;
+  readonly #turns: SendTurns;
   readonly #followings = new Map<ProcessId, Following>();
   #isOver = false;
 
   constructor(connection: Connection, session: Session, agreement: Agreement) {
     this.#connection = connection;
+    this.#turns = new SendTurns(connection.channel);
     this.#session = session;
     this.#agreement = agreement;
   }
@@ -44,6 +47,7 @@ export class Followings {
       processId,
       reader,
       connection: this.#connection,
+      turns: this.#turns,
       isBinary: this.#agreement.binaryOutput,
       // With acknowledgements the end counts only once it has arrived.
       sentAll: () => (isOwn && this.#agreement.acks ? undefined : this.drop(processId)),

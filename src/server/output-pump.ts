@@ -1,19 +1,24 @@
 // Copies one process's log to one connection, at that connection's pace. A slow connection slows only its own pumps.
 
-import type { LogReader, Taken } from '../process/index.js';
-import { type ProcessId, encodeBase64, encodeOutputFrame } from '../protocol/index.js';
+import type { LogEntry, LogReader, Taken } from '../process/index.js';
+import { type ProcessId, encodeOutputFrame } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
+import type { SendTurns } from './send-turns.js';
 import { eventOf } from './session.js';
 
 export interface PumpOptions {
   readonly processId: ProcessId;
   readonly reader: LogReader;
   readonly connection: Connection;
+  readonly turns: SendTurns;
   /** The peer agreed to binary frames. */
   readonly isBinary: boolean;
   /** Called after the last event was sent. */
   readonly sentAll: () => void;
 }
+
+/** Sent to a peer that lags before the pump has to wait: a screenful, and far less than a chunk. */
+const creditBytes = 16 * 1024;
 
 export class OutputPump {
   readonly reader: LogReader;
@@ -21,6 +26,7 @@ export class OutputPump {
   /** The process id as JSON, made once: it is in every message. */
   readonly #idText: string;
   #isStopped = false;
+  #credit = creditBytes;
 
   constructor(options: PumpOptions) {
     this.#options = options;
@@ -29,7 +35,7 @@ export class OutputPump {
   }
 
   start(): void {
-    void this.#run();
+    this.#goOn();
   }
 
   /** Sends no more. The reader stays open: it belongs to whoever opened it. */
@@ -37,19 +43,34 @@ export class OutputPump {
     this.#isStopped = true;
   }
 
-  async #run(): Promise<void> {
-    const { channel } = this.#options.connection;
+  /** Sends what there is, as far as the peer keeps up. Called again when there is more, or when it is this pump's turn. */
+  readonly #goOn = (): boolean => {
+    let keepsUp = true;
     while (!this.#isStopped && !this.reader.isClosed) {
       const taken = this.reader.take();
       if (taken === undefined) {
-        // Not `next`: a pump that is stopped here must leave the entry to the one that comes after it.
-        await this.reader.changed();
-        continue;
+        this.reader.onceChanged(this.#goOn);
+        break;
       }
-      const keepsUp = this.#send(taken);
-      if (taken.entry.kind === 'closed') return this.#options.sentAll();
-      if (!keepsUp) await channel.drained();
+      keepsUp = this.#send(taken);
+      if (taken.entry.kind === 'closed') {
+        this.#options.sentAll();
+        break;
+      }
+      if (!this.#mayGoOn(taken.entry, keepsUp)) {
+        this.#options.turns.wait(this.#goOn);
+        break;
+      }
     }
+    return keepsUp;
+  };
+
+  /** A process that writes little need not wait its turn behind those that write much. */
+  #mayGoOn(entry: LogEntry, keepsUp: boolean): boolean {
+    this.#credit = keepsUp || entry.kind !== 'chunk' ? creditBytes : this.#credit - entry.bytes.length;
+    if (this.#credit > 0) return true;
+    this.#credit = creditBytes;
+    return false;
   }
 
   #send({ entry, droppedBytes }: Taken): boolean {
@@ -62,9 +83,8 @@ export class OutputPump {
     if (isBinary) {
       return connection.channel.sendBinary(encodeOutputFrame({ processId, seq, stream, chunk: bytes, droppedBytes }));
     }
-    // Built by hand: JSON.stringify would look at every character of the base64, ten times the cost of making it.
     const dropped = droppedBytes === 0 ? '' : `,"droppedBytes":${droppedBytes}`;
-    const params = `"processId":${this.#idText},"seq":${seq},"stream":"${stream}","chunk":"${encodeBase64(bytes)}"${dropped}`;
-    return connection.channel.send(`{"method":"process/output","params":{${params}}}`);
+    const head = `{"method":"process/output","params":{"processId":${this.#idText},"seq":${seq},"stream":"${stream}"${dropped},"chunk":"`;
+    return connection.channel.sendParts([head, bytes, '"}}']);
   }
 }

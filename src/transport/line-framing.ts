@@ -9,7 +9,7 @@ import { decodeUtf8 } from './utf8.js';
 export const binaryMark = 0x01;
 
 const headerBytes = 5;
-const lineFeed = 0x0a;
+export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 type State =

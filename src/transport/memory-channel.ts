@@ -2,6 +2,7 @@
 
 import { deferred } from '../base/deferred.js';
 import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import { type MessageParts, joinParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
 import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
 
@@ -40,6 +41,10 @@ class MemoryChannel implements Channel {
 
   send(text: string): boolean {
     return this.#outgoing.send(text);
+  }
+
+  sendParts(parts: MessageParts): boolean {
+    return this.#outgoing.send(joinParts(parts));
   }
 
   sendBinary(frame: Uint8Array): boolean {

@@ -7,6 +7,15 @@ import { DrainGate, highWaterBytes } from './lag.js';
 /** Bytes that small messages are gathered up to, so that they go out in one system call instead of many. More would gain nothing. */
 const gatheredBytes = 64 * 1024;
 
+/** A longer message gets a buffer of its own. A full chunk as base64 fits. */
+const scratchBytes = 128 * 1024;
+
+/** A shorter one is cut from Node's own pool. */
+const pooledBytes = 4 * 1024;
+
+/** For messages that the system takes at once, which nearly all are: the same warm memory again and again, and nothing to collect. */
+let scratch: Buffer | undefined;
+
 /** The first message of a turn goes out at once. Those that follow before the turn is over go out together at its end. */
 export class Outbox {
   readonly #writable: Writable;
@@ -31,6 +40,17 @@ export class Outbox {
     this.#gather();
     this.#writable.write(content);
     return this.#keepsUp();
+  }
+
+  /** A message of this many bytes that `fill` writes where it is told. */
+  compose(length: number, fill: (room: Buffer) => void): boolean {
+    if (this.#isClosed) return false;
+    const isShared = length > pooledBytes && length <= scratchBytes;
+    const room = isShared ? (scratch ??= Buffer.allocUnsafeSlow(scratchBytes)).subarray(0, length) : Buffer.allocUnsafe(length);
+    fill(room);
+    const keepsUp = this.write(room);
+    if (isShared && this.queuedBytes > 0) scratch = undefined; // this or an earlier message is still to be taken
+    return keepsUp;
   }
 
   /** Two parts in one system call, without joining them. They must not change before they are sent. */

@@ -5,8 +5,10 @@ import type { Readable, Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
-import { binaryHeader, encodeLine, LineFraming } from './line-framing.js';
+import { binaryHeader, encodeLine, LineFraming, lineFeed } from './line-framing.js';
+import { partsLength, writeParts } from './message-parts.js';
 import { Outbox } from './outbox.js';
 
 /** Longest a close waits for the peer to take what was sent. A peer that reads at all needs milliseconds. */
@@ -73,6 +75,11 @@ export class StreamChannel implements Channel {
 
   send(text: string): boolean {
     return this.#outbox.write(encodeLine(text));
+  }
+
+  sendParts(parts: MessageParts): boolean {
+    const length = partsLength(parts) + 1;
+    return this.#outbox.compose(length, (room) => void (room[writeParts(room, 0, parts)] = lineFeed));
   }
 
   sendBinary(frame: Uint8Array): boolean {

@@ -3,6 +3,7 @@
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import { type MessageParts, joinParts } from '../rpc/json-parts.js';
 import { ConnectError } from './connect-error.js';
 import { Inbox } from './inbox.js';
 import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
@@ -88,6 +89,10 @@ export class WebSocketChannel implements Channel {
 
   send(text: string): boolean {
     return this.#send(text);
+  }
+
+  sendParts(parts: MessageParts): boolean {
+    return this.#send(joinParts(parts));
   }
 
   sendBinary(frame: Uint8Array): boolean {

@@ -16,6 +16,17 @@ export function textFrame(text: string): Uint8Array {
   return frame;
 }
 
+/** How many bytes the frame of a text message is. */
+export function textFrameLength(payloadBytes: number): number {
+  return headerLength(payloadBytes) + payloadBytes;
+}
+
+/** Writes the beginning of such a frame; returns where its payload begins. */
+export function startTextFrame(frame: Buffer, payloadBytes: number): number {
+  writeHeader(frame, textOpcode, payloadBytes);
+  return headerLength(payloadBytes);
+}
+
 /** What goes before the payload of one of our binary frames, its mark included. */
 export function binaryFrameHeader(payloadBytes: number): Uint8Array {
   const headerBytes = headerLength(payloadBytes + 1);

@@ -6,9 +6,11 @@ import type { RawData, WebSocket } from 'ws';
 import { type Clock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
+import { partsLength, writeParts } from './message-parts.js';
 import { Outbox } from './outbox.js';
-import { binaryFrameHeader, textFrame } from './websocket-frame.js';
+import { binaryFrameHeader, startTextFrame, textFrame, textFrameLength } from './websocket-frame.js';
 import { closeArguments, endOfWebSocket, readBinaryMessage } from './websocket-message.js';
 
 /** Longest a close waits until the peer has taken what was sent and has closed too. */
@@ -71,6 +73,12 @@ export class WebSocketServerChannel implements Channel {
 
   send(text: string): boolean {
     return this.#isOpen && this.#outbox.write(textFrame(text));
+  }
+
+  sendParts(parts: MessageParts): boolean {
+    if (!this.#isOpen) return false;
+    const length = partsLength(parts);
+    return this.#outbox.compose(textFrameLength(length), (frame) => void writeParts(frame, startTextFrame(frame, length), parts));
   }
 
   sendBinary(frame: Uint8Array): boolean {

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import * as v from 'valibot';
-import { bytes, decodeBase64, encodeBase64 } from '#src/protocol/bytes.js';
+import { decodeBase64, encodeBase64 } from '#src/base/base64.js';
+import { bytes } from '#src/protocol/bytes.js';
 
 /** Bytes enough to cross the slice in which a browser encodes. */
 const severalSlices = 20_000;

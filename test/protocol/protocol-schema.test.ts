@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import * as v from 'valibot';
-import { decodeBase64 } from '#src/protocol/bytes.js';
+import { decodeBase64 } from '#src/base/base64.js';
 import { notifications, requests } from '#src/protocol/methods.js';
 import { invalidMessages, validMessages } from './message-corpus.js';
 

@@ -10,6 +10,7 @@ import { PipeOutput } from '../pipe-output.js';
 import { ProcTableReader } from '../proc-table.js';
 import { MarkedTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
+import { ReadTurns } from '../read-turns.js';
 import { errnoOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
 import { type Quarry, Watchdog } from '../watchdog.js';
 import { type ChildParts, WiredChild } from '../wired-child.js';
@@ -43,6 +44,7 @@ export class LinuxBackend implements Backend {
   readonly #reaper: Reaper;
   readonly #lineage: Lineage | undefined;
   readonly #watchdog: Watchdog;
+  readonly #turns = new ReadTurns();
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
 
   constructor(libc: Libc, clock: Clock) {
@@ -104,7 +106,7 @@ export class LinuxBackend implements Backend {
       childFds: stdin === undefined ? [stdout, stderr] : [stdout, stderr, stdin],
       ownFds: ownStdin === undefined ? [ownStdout, ownStderr] : [ownStdout, ownStderr, ownStdin],
       connect: (events) => {
-        const output = new PipeOutput(events);
+        const output = new PipeOutput(events, this.#turns);
         this.#readPipe(output, 'stdout', ownStdout);
         this.#readPipe(output, 'stderr', ownStderr);
         const input =
@@ -115,18 +117,12 @@ export class LinuxBackend implements Backend {
   }
 
   #readPipe(output: PipeOutput, stream: 'stdout' | 'stderr', fd: number): void {
-    let received: (bytes: Uint8Array) => void = () => {};
+    let received: (bytes: Uint8Array) => boolean = () => true;
     const options: SocketConstructorOpts & ConnectOpts = {
       fd,
       readable: true,
       writable: false,
-      onread: {
-        buffer: this.#readBuffer,
-        callback: (length, buffer) => {
-          received(buffer.subarray(0, length));
-          return true;
-        },
-      },
+      onread: { buffer: this.#readBuffer, callback: (length, buffer) => received(buffer.subarray(0, length)) },
     };
     const socket = new Socket(options);
     received = output.add(stream, socket);

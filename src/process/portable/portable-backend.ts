@@ -9,6 +9,7 @@ import type { Size } from '../../protocol/index.js';
 import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
+import { ReadTurns } from '../read-turns.js';
 import { ProcTableReader } from '../proc-table.js';
 import { MarkedTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
@@ -27,6 +28,7 @@ const renameScript = 'my $file = shift; exec { $file } @ARGV';
 export class PortableBackend implements Backend {
   readonly name = 'portable';
   readonly procs = new ProcTableReader();
+  readonly #turns = new ReadTurns();
   readonly #clock: Clock;
   readonly #watchdog: Watchdog;
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
@@ -75,9 +77,14 @@ export class PortableBackend implements Backend {
     if (child.pid === undefined || child.stdout === null || child.stderr === null)
       throw spawnFailureFrom(guessErrno(file), file, cwd);
     child.on('exit', (code, signal) => exited(signal === null ? { kind: 'code', code: code ?? -1 } : { kind: 'signal', signal }));
-    const output = new PipeOutput(events);
-    child.stdout.on('data', output.add('stdout', child.stdout));
-    child.stderr.on('data', output.add('stderr', child.stderr));
+    const output = new PipeOutput(events, this.#turns);
+    for (const [stream, readable] of [
+      ['stdout', child.stdout],
+      ['stderr', child.stderr],
+    ] as const) {
+      const received = output.add(stream, readable);
+      readable.on('data', (bytes: Uint8Array) => void (received(bytes) || readable.pause()));
+    }
     return { pid: child.pid, input: child.stdin === null ? undefined : new PipeInput(child.stdin), output };
   }
 

@@ -1,0 +1,61 @@
+// The JSON of a value that holds bytes, in parts: text, and bytes that become base64 only where the message is put together.
+
+import { encodeBase64 } from '../base/base64.js';
+
+/** The text of a message, in this order: text as it is, bytes as base64. */
+export type MessageParts = readonly (string | Uint8Array)[];
+
+/** As JSON.stringify, but for bytes. Text that has none in between is one part. */
+export function jsonParts(value: object): MessageParts {
+  const writer = new PartsWriter();
+  writer.add(value);
+  return writer.parts();
+}
+
+/** The text that the parts stand for. */
+export function joinParts(parts: MessageParts): string {
+  return parts.map((part) => (typeof part === 'string' ? part : encodeBase64(part))).join('');
+}
+
+class PartsWriter {
+  readonly #done: (string | Uint8Array)[] = [];
+  #text = '';
+
+  parts(): MessageParts {
+    return [...this.#done, this.#text];
+  }
+
+  add(value: unknown): void {
+    if (typeof value !== 'object' || value === null) this.#text += value === undefined ? 'null' : JSON.stringify(value);
+    else if (value instanceof Uint8Array) this.#addBytes(value);
+    else if (Array.isArray(value)) this.#addList(value);
+    else this.#addObject(value);
+  }
+
+  #addBytes(bytes: Uint8Array): void {
+    this.#done.push(`${this.#text}"`, bytes);
+    this.#text = '"';
+  }
+
+  #addList(list: readonly unknown[]): void {
+    let separator = '[';
+    for (const member of list) {
+      this.#text += separator;
+      separator = ',';
+      this.add(member);
+    }
+    this.#text += list.length === 0 ? '[]' : ']';
+  }
+
+  #addObject(object: object): void {
+    this.#text += '{';
+    let separator = '';
+    for (const [name, member] of Object.entries(object)) {
+      if (member === undefined) continue;
+      this.#text += `${separator}${JSON.stringify(name)}:`;
+      separator = ',';
+      this.add(member);
+    }
+    this.#text += '}';
+  }
+}

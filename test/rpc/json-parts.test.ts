@@ -1,0 +1,54 @@
+// Messages with bytes in them, as text and in parts.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { joinParts, jsonParts } from '#src/rpc/json-parts.js';
+import { partsLength, writeParts } from '#src/transport/message-parts.js';
+
+describe('the JSON of a value', () => {
+  test('without bytes is that of JSON.stringify, in one part', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' })), (value) => {
+        assert.deepEqual(jsonParts(value), [JSON.stringify(value)]);
+      }),
+    );
+  });
+
+  test('leaves out what is undefined, as JSON does', () => {
+    assert.deepEqual(jsonParts({ a: undefined, b: [undefined, null], c: {} }), ['{"b":[null,null],"c":{}}']);
+  });
+
+  test('has bytes as base64, wherever they are', () => {
+    const bytes = fc.uint8Array().map((each) => Buffer.from(each));
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        bytes,
+        fc.string({ unit: 'binary' }),
+        fc.array(tie('value')),
+        fc.dictionary(fc.string(), tie('value')),
+      ),
+    }));
+    const encoded = (_name: string, each: unknown): unknown =>
+      isBufferJson(each) ? Buffer.from(each.data).toString('base64') : each;
+    fc.assert(
+      fc.property(value, (each) => {
+        const parts = jsonParts({ each });
+        assert.deepEqual(JSON.parse(joinParts(parts)), JSON.parse(JSON.stringify({ each }), encoded));
+      }),
+    );
+  });
+
+  test('is written into a buffer exactly as long as was said', () => {
+    const parts = ['{"é✓":"', Buffer.from('any'), '","b":"', Buffer.from('more'), '"}'];
+    const room = Buffer.alloc(partsLength(parts) + 2, '.');
+    assert.equal(writeParts(room, 1, parts), room.length - 1);
+    assert.equal(room.toString(), `.${joinParts(parts)}.`);
+  });
+});
+
+/** What JSON.stringify makes of a Buffer. */
+function isBufferJson(value: unknown): value is { readonly data: readonly number[] } {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+}
