@@ -50,6 +50,9 @@ export interface ProcessContext {
 /** Largest piece of output in one entry; also what Codex's client takes without trouble. */
 const chunkBytes = 64 * 1024;
 
+/** What Node's pool of memory serves. */
+const pooledBytes = 4 * 1024;
+
 export class ManagedProcess {
   readonly id: ProcessId;
   readonly log: OutputLog;
@@ -64,7 +67,7 @@ export class ManagedProcess {
   readonly #stdin: StdinWriter;
   readonly #termination: Termination;
   readonly #startedAt: number;
-  readonly #timers = new Set<Timer>();
+  #timers: Timer[] = [];
   readonly #exited = deferred<Ending>();
   readonly #closed = deferred<void>();
   readonly #counter: ByteCounter;
@@ -192,7 +195,7 @@ export class ManagedProcess {
     this.#counter.output(bytes.length);
     const dropped = this.log.droppedBytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
-      this.log.append(stream, Uint8Array.prototype.slice.call(bytes, at, at + chunkBytes));
+      this.log.append(stream, copyOf(bytes.subarray(at, at + chunkBytes)));
     }
     if (this.log.droppedBytes > dropped) this.#counter.dropped(this.log.droppedBytes - dropped);
     this.#adjustHold();
@@ -273,14 +276,19 @@ export class ManagedProcess {
 
   #after(ms: number, fire: () => void): void {
     const timer = this.#clock.after(ms, () => {
-      this.#timers.delete(timer);
+      this.#timers = this.#timers.filter((other) => other !== timer);
       fire();
     });
-    this.#timers.add(timer);
+    this.#timers.push(timer);
   }
 
   #cancelTimers(): void {
     for (const timer of this.#timers) timer.cancel();
-    this.#timers.clear();
+    this.#timers = [];
   }
+}
+
+/** Small ones are cut from Node's pool, which costs a fifth of memory of their own. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return bytes.length < pooledBytes ? Buffer.from(bytes) : Uint8Array.prototype.slice.call(bytes);
 }

@@ -49,9 +49,10 @@ export class OutputLog {
   #nextSeq: Seq = 1;
   #totalBytes = 0;
   #retainedBytes = 0;
-  readonly #streams = new Map<Stream, StreamCount>();
-  readonly #readers = new Set<LogReader>();
-  readonly #waiters = new Set<() => void>();
+  // Thousands of ended processes are kept, most of which wrote to one stream or none: lists and members instead of sets and maps.
+  readonly #streams: { [stream in Stream]?: StreamCount } = {};
+  #readers: LogReader[] = [];
+  #waiters: (() => void)[] = [];
   #onRead: () => void = () => {};
 
   constructor(retention: Retention) {
@@ -84,8 +85,7 @@ export class OutputLog {
 
   /** Takes ownership of `bytes`. */
   append(stream: Stream, bytes: Uint8Array): void {
-    const count = this.#streams.get(stream) ?? { totalBytes: 0, retainedBytes: 0 };
-    this.#streams.set(stream, count);
+    const count = (this.#streams[stream] ??= { totalBytes: 0, retainedBytes: 0 });
     const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes };
     (this.#isHead(count) ? this.#kept : this.#tail).push(entry);
     count.totalBytes += bytes.length;
@@ -134,7 +134,7 @@ export class OutputLog {
 
   /** The retained beginning and end of one stream; undefined when it never had a byte. */
   retained(stream: Stream): RetainedStream | undefined {
-    const count = this.#streams.get(stream);
+    const count = this.#streams[stream];
     if (count === undefined) return undefined;
     const droppedBytes = count.totalBytes - count.retainedBytes;
     const head = chunksOf(stream, this.#kept);
@@ -146,14 +146,14 @@ export class OutputLog {
   openReader(cursor: Seq, settlement: Settlement = 'taken'): LogReader {
     const moved = () => {
       if (reader.isClosed) {
-        this.#readers.delete(reader);
+        this.#readers = this.#readers.filter((other) => other !== reader);
         this.#wake();
       }
       this.#evict();
       this.#onRead();
     };
     const reader = new LogReader(this, this.#positionOf(cursor), { settlement, moved });
-    this.#readers.add(reader);
+    this.#readers.push(reader);
     return reader;
   }
 
@@ -170,18 +170,18 @@ export class OutputLog {
   changed(patience?: { readonly clock: Clock; readonly ms: number }): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
-        this.#waiters.delete(wake);
+        this.#waiters = this.#waiters.filter((other) => other !== wake);
         timer?.cancel();
         resolve();
       };
       const timer = patience?.clock.after(patience.ms, wake);
-      this.#waiters.add(wake);
+      this.#waiters.push(wake);
     });
   }
 
   /** Calls `listener` once, at the next append and before it returns; may also call it for nothing. */
   onceChanged(listener: () => void): void {
-    this.#waiters.add(listener);
+    this.#waiters.push(listener);
   }
 
   /** Called whenever a reader has taken something or gone away. */
@@ -202,9 +202,9 @@ export class OutputLog {
 
   /** Those who wait again are called at the next change, not at this one. */
   #wake(): void {
-    if (this.#waiters.size === 0) return;
-    const waiters = [...this.#waiters];
-    this.#waiters.clear();
+    if (this.#waiters.length === 0) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
     for (const wake of waiters) wake();
   }
 
@@ -219,7 +219,7 @@ export class OutputLog {
       this.#tail[this.#tailStart] = forgotten; // or a thousand dead chunks would wait for the next move
       this.#tailStart += 1;
       this.#retainedBytes -= oldest.bytes.length;
-      const count = this.#streams.get(oldest.stream);
+      const count = this.#streams[oldest.stream];
       if (count !== undefined) count.retainedBytes -= oldest.bytes.length;
     }
     if (this.#tailStart < compactAt || this.#tailStart * 2 < this.#tail.length) return;

@@ -41,7 +41,7 @@ export class StdinWriter {
   #takenBytes = 0;
   #isWriting = false;
   #isEnding = false;
-  readonly #seen = new Map<string, Promise<WriteStatus>>();
+  #seen: Map<string, Promise<WriteStatus>> | undefined;
 
   constructor(processId: ProcessId, input: ChildInput | undefined, limits: StdinLimits) {
     this.#processId = processId;
@@ -56,7 +56,7 @@ export class StdinWriter {
 
   /** Takes its place in the queue before returning. A write id seen before gets the answer of the first write. */
   write(bytes: Uint8Array, writeId: string | undefined): Promise<WriteStatus> {
-    const first = writeId === undefined ? undefined : this.#seen.get(writeId);
+    const first = writeId === undefined ? undefined : this.#seen?.get(writeId);
     if (first !== undefined) return first;
     if (this.#input === undefined || this.#isEnding) return Promise.resolve('stdinClosed');
     const freeBytes = this.#limits.stdinCapBytes - this.queuedBytes;
@@ -119,6 +119,7 @@ export class StdinWriter {
   }
 
   #remember(writeId: string, answer: Promise<WriteStatus>): void {
+    this.#seen ??= new Map(); // most processes are never written to
     this.#seen.set(writeId, answer);
     if (this.#seen.size <= rememberedWrites) return;
     const [oldest] = this.#seen.keys();
