@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.js';
 import { signalPid } from './process-tree.js';
+import { spawnFailed } from './spawn-failure.js';
 
 /** How the watchdog finds what to end. */
 export type Quarry =
@@ -73,29 +74,43 @@ export class Watchdog {
     this.#clock = clock;
   }
 
-  /** Call before a child is spawned; does nothing when it is there already. */
+  /** Call before a child is spawned; does nothing when it is there already. Throws `spawnFailed` when it cannot run: nothing goes unguarded. */
   start(): void {
-    if (this.#shell !== undefined || this.#restart !== undefined || this.#isClosed) return;
+    if (this.#shell !== undefined || this.#isClosed) return;
+    this.#restart?.cancel();
+    this.#restart = undefined;
+    if (!this.#launch()) throw spawnFailed('outOfResources', 'no guard for the process: out of processes or descriptors');
+  }
+
+  #launch(): boolean {
     // A replacement knows its groups from its first moment on: this program may be killed before it can tell them.
     const [script, argument] =
       this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, [...this.#groups].join(' ')];
+    let shell: ChildProcessByStdio<Writable, null, null>;
     try {
-      this.#shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
+      shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
         stdio: ['pipe', 'ignore', 'ignore'],
         detached: true, // a session of its own: no terminal's signals
         cwd: '/',
         env: { PATH: '/usr/bin:/bin' },
       });
     } catch {
-      return this.#startAgain(); // out of processes or descriptors, which the child to be spawned will tell
+      this.#startAgain();
+      return false;
     }
-    const shell = this.#shell;
+    if (shell.pid === undefined) {
+      shell.on('error', () => {}); // comes later, and is told now
+      this.#startAgain();
+      return false;
+    }
+    this.#shell = shell;
     shell.unref();
     if (shell.stdin instanceof Socket) shell.stdin.unref();
     shell.stdin.on('error', () => {}); // told by 'exit'
     // Whoever ended it did not ask us: children must not go unguarded.
     shell.on('exit', () => this.#startAgain());
     shell.on('error', () => this.#startAgain());
+    return true;
   }
 
   /** Only for a quarry of groups: one more to end. */
@@ -133,7 +148,7 @@ export class Watchdog {
     if (this.#isClosed || this.#restart !== undefined) return;
     this.#restart = this.#clock.afterIdle(restartMs, () => {
       this.#restart = undefined;
-      this.start();
+      this.#launch();
     });
   }
 }

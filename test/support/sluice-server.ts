@@ -19,6 +19,17 @@ export function limitFlags(limits: Readonly<Record<string, number>> = {}): strin
   ]);
 }
 
+/** How it is started, for tests of what can go wrong around it. */
+export interface Launch {
+  /** Flags of Node. */
+  readonly node?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A command that becomes the server, such as `prlimit --nofile=20`. */
+  readonly wrapper?: readonly string[];
+  /** Instead of a pipe whose lines are kept: a descriptor. */
+  readonly stderr?: number;
+}
+
 export class SluiceServer implements AsyncDisposable {
   readonly url: string;
   readonly child: ChildProcess;
@@ -36,18 +47,18 @@ export class SluiceServer implements AsyncDisposable {
     this.#cleanUp = cleanUp;
   }
 
-  static async start(kind: 'websocket' | 'unix', flags: readonly string[] = []): Promise<SluiceServer> {
+  static async start(kind: 'websocket' | 'unix', flags: readonly string[] = [], launch: Launch = {}): Promise<SluiceServer> {
     const folder = kind === 'unix' ? mkdtempSync(join(tmpdir(), 'sluice-')) : undefined;
     const listen = folder === undefined ? 'ws://127.0.0.1:0' : `unix://${join(folder, 'socket')}`;
-    const child = spawn(process.execPath, [program, 'serve', '--listen', listen, ...flags], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const { wrapper = [], node = [], env = {}, stderr = 'pipe' } = launch;
+    const [command = '', ...args] = [...wrapper, process.execPath, ...node, program, 'serve', '--listen', listen, ...flags];
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', stderr], env: { ...process.env, ...env } });
     const log: string[] = [];
-    createInterface(child.stderr).on('line', (line) => log.push(line));
+    if (child.stderr !== null) createInterface(child.stderr).on('line', (line) => log.push(line));
     const ended = once(child, 'exit').then(() => assert.fail(`the server ended: ${log.join('\n')}`));
     ended.catch(() => {});
     const urls: string[] = [];
-    const lines = createInterface(child.stdout).on('line', (line) => urls.push(line));
+    const lines = createInterface(child.stdout ?? assert.fail('no stdout')).on('line', (line) => urls.push(line));
     await Promise.race([once(lines, 'line'), ended]);
     return new SluiceServer({ urls, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true, force: true }));
   }

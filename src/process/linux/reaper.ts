@@ -85,8 +85,9 @@ export class Reaper {
    */
   #adoptOrphans(seen: ReadonlySet<number>): void {
     this.#adoption = this.#clock.afterIdle(sweepMs, () => {
-      void readProcTable().then(({ entries }) => {
-        const orphans = entries.filter(({ pid, ppid, isZombie }) => isZombie && ppid === 1 && !this.#live.has(pid));
+      const table = readProcTable().catch(() => undefined); // out of descriptors: the next look makes up for it
+      void table.then((read) => {
+        const orphans = read?.entries.filter(({ pid, ppid, isZombie }) => isZombie && ppid === 1 && !this.#live.has(pid)) ?? [];
         for (const { pid } of orphans) if (seen.has(pid)) this.#libc.wait4(pid, this.#status, WNOHANG, this.#usage);
         if (this.#adoption !== undefined) this.#adoptOrphans(new Set(orphans.map(({ pid }) => pid)));
       });

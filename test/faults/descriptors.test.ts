@@ -1,0 +1,156 @@
+// A server that runs out of descriptors refuses what it cannot do, with a reason, keeps what it has, and goes on when there are some again.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type Client, connect } from '#src/index.js';
+import { readProcTable } from '#src/process/proc-table.js';
+import { isExecError } from '#src/protocol/index.js';
+import { bothKinds, env, openPipe, shell } from '../contract/connector.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const plenty = 1_024;
+
+/** More than any process needs, its guard included. */
+const mostNeeded = 16;
+
+const kinds = [...bothKinds, ['a pipe with stdin', openPipe]] as const;
+
+describe('without descriptors', () => {
+  guardAgainstLeaks();
+
+  for (const moment of ['first', 'later'] as const) {
+    test(`a ${moment} start is spawnFailed, and works again once there are some`, async () => {
+      await using server = await SluiceServer.start('websocket');
+      await using client = await connect(server.url);
+      if (moment === 'later') await succeed(client);
+      takeDescriptors(pidOf(server));
+      for (const [kind, io] of kinds) assert.equal(await failureOf(client, io), 'outOfResources', kind);
+      setSoftLimit(pidOf(server), 'nofile', plenty);
+      await succeed(client);
+    });
+  }
+
+  test('a start with any number of free ones either works whole or fails and gives all of them back', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url);
+    await succeed(client);
+    const openBefore = openDescriptors(server);
+    for (let free = 0; free <= mostNeeded; free += 1) {
+      for (const [kind, io] of kinds) {
+        leaveDescriptors(pidOf(server), free);
+        const failure = await failureOf(client, io);
+        assert.ok(failure === undefined ? free >= 2 : failure === 'outOfResources' && free < 6, `${free} for ${kind}: ${failure}`);
+      }
+    }
+    setSoftLimit(pidOf(server), 'nofile', plenty);
+    await eventually(() => assert.equal(openDescriptors(server), openBefore));
+  });
+
+  test('nothing is started that would be left behind when the server is killed', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url, { timeouts: { reconnectMs: 0 } });
+    await succeed(client);
+    const [guard] = await guardsOf(server);
+    leaveDescriptors(pidOf(server), 3); // enough for a terminal, too few for a guard
+    process.kill(guard ?? assert.fail('no guard'), 'SIGKILL');
+    await eventually(async () => assert.deepEqual(await guardsOf(server), []));
+    takeDescriptors(pidOf(server));
+    leaveDescriptors(pidOf(server), 2);
+    assert.equal(await failureOf(client, { kind: 'pty', rows: 24, cols: 80 }), 'outOfResources');
+    setSoftLimit(pidOf(server), 'nofile', plenty);
+    const child = await client.start(shell('sleep 60'));
+    await server.stop('SIGKILL');
+    await eventually(async () => assert.deepEqual(await living([child.pid]), []));
+  });
+
+  test('what runs can be steered, read and ended', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url);
+    await using child = await client.start({ ...shell('while read -r line; do echo "got $line"; done'), io: openPipe });
+    await using deaf = await client.start(shell('trap "" TERM; echo ready; while :; do sleep 0.1; done'));
+    await deaf.collectUntil({ deadlineMs: 20_000, text: 'ready' });
+    takeDescriptors(pidOf(server));
+    await child.write('hello\n');
+    assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'hello' })).reason, 'text');
+    await child.closeStdin();
+    const ended = await child.exit;
+    assert.deepEqual([ended.kind === 'code' && ended.code, ended.outputComplete], [0, true]);
+    await deaf.terminate({ forceAfterMs: 100 });
+    const killed = await deaf.exit;
+    assert.deepEqual([killed.kind === 'signal' && killed.signal, killed.reason], ['SIGKILL', 'terminated']);
+    setSoftLimit(pidOf(server), 'nofile', plenty);
+    await deaf.closed;
+  });
+
+  for (const kind of ['websocket', 'unix'] as const) {
+    for (const [how, take] of [
+      ['when all are in use', takeDescriptors],
+      ['when there are more in use than allowed', (pid: number) => setSoftLimit(pid, 'nofile', 4)],
+    ] as const) {
+      test(`nobody gets in over a ${kind} ${how}; who is in stays, and others get in later`, async () => {
+        await using server = await SluiceServer.start(kind);
+        await using client = await connect(server.url);
+        await succeed(client);
+        take(pidOf(server));
+        await assert.rejects(connect(server.url, { timeouts: { connectMs: 300, initializeMs: 300 } }));
+        assert.deepEqual((await client.list()).length, 1);
+        setSoftLimit(pidOf(server), 'nofile', plenty);
+        await using later = await connect(server.url);
+        await succeed(later);
+      });
+    }
+  }
+});
+
+const namespace = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child'];
+const initFixture = fileURLToPath(new URL('../fixtures/starved-init.js', import.meta.url));
+
+// Where the kernel or a sandbox forbids namespaces there is no init to be.
+if (spawnSync('unshare', [...namespace, 'true']).status === 0) {
+  test('without descriptors as init of a container, looking for orphans fails and is tried again', () => {
+    const { stdout, stderr, status } = spawnSync('unshare', [...namespace, process.execPath, initFixture], { encoding: 'utf8' });
+    assert.deepEqual([stdout, stderr, status], ['alive and collecting\n', '', 0]);
+  });
+}
+
+function pidOf(server: SluiceServer): number {
+  return server.child.pid ?? assert.fail('no server');
+}
+
+async function succeed(client: Client): Promise<void> {
+  const { stdout, ending } = await client.run(['echo', 'fine'], { env });
+  assert.deepEqual([stdout.text, ending.kind === 'code' && ending.code], ['fine\n', 0]);
+}
+
+/** Undefined when it could be started; then it ended well and with all its output. */
+async function failureOf(client: Client, io: (typeof kinds)[number][1]): Promise<string | undefined> {
+  try {
+    await using child = await client.start({ ...shell('echo whole'), io });
+    const seen = await child.collectUntil({ deadlineMs: 20_000 });
+    const ending = await child.closed;
+    assert.deepEqual([seen.text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete], ['whole', 0, true]);
+    return undefined;
+  } catch (error) {
+    assert.ok(isExecError(error, 'spawnFailed'), String(error));
+    return error.data.failure;
+  }
+}
+
+async function guardsOf(server: SluiceServer): Promise<number[]> {
+  const { entries } = await readProcTable();
+  return entries
+    .filter(({ ppid, isZombie }) => ppid === pidOf(server) && !isZombie)
+    .map(({ pid }) => pid)
+    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sluice-watchdog'));
+}
+
+function openDescriptors(server: SluiceServer): number {
+  return readdirSync(`/proc/${pidOf(server)}/fd`).length;
+}
