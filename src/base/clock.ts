@@ -6,8 +6,10 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch. May be set forward and back at any moment: for telling the time, not for measuring it. */
   now(): number;
+  /** Whole milliseconds since some moment, never set: what deadlines and durations are measured by. */
+  elapsed(): number;
   /** Calls `fire` once after `ms`. The timer keeps the program alive until it fires or is cancelled. */
   after(ms: number, fire: () => void): Timer;
   /** Like `after`, but a program with nothing else to do may end before it fires. */
@@ -19,6 +21,7 @@ const longestDelayMs = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => Math.trunc(performance.now()),
   after(ms, fire) {
     const timer = setTimeout(fire, Math.min(ms, longestDelayMs));
     return { cancel: () => clearTimeout(timer) };

@@ -31,12 +31,12 @@ export const wait = defineCommand(
   async ({ flags, operands }) => {
     if (operands.length === 0) throw new UsageError('wait needs a process, as in: sluice wait NAME');
     await using client = await requireServer(flags);
-    const deadline = flags.timeout === undefined ? undefined : Date.now() + flags.timeout;
+    const deadline = flags.timeout === undefined ? undefined : performance.now() + flags.timeout;
     let status = 0;
     for (const name of operands) {
       const found = await findProcess(client, name);
       await using handle = await attachTo(client, found, { follow: false });
-      const ending = await handle.endedWithin(deadline === undefined ? undefined : Math.max(deadline - Date.now(), 0));
+      const ending = await handle.endedWithin(deadline === undefined ? undefined : Math.max(Math.ceil(deadline - performance.now()), 0));
       if (ending === undefined) {
         process.stderr.write(`sluice: ${found.processId} still runs\n`);
         return timedOut;

@@ -36,11 +36,11 @@ const searchedCharacters = 64 * 1024;
 export async function collectUntil(queue: OutputQueue, options: CollectOptions, clock: Clock): Promise<Collected> {
   const window = new Window(options.maxBytes ?? defaultMaxBytes);
   const search = options.text === undefined ? undefined : new Search(options.text);
-  const deadline = clock.now() + options.deadlineMs;
+  const deadline = clock.elapsed() + options.deadlineMs;
   for (;;) {
-    const restMs = Math.max(0, deadline - clock.now());
+    const restMs = Math.max(0, deadline - clock.elapsed());
     // What is there already is taken even at the deadline, but a process that never stops writing must not keep the caller.
-    if (clock.now() > deadline && !window.isEmpty) return window.result('deadline');
+    if (clock.elapsed() > deadline && !window.isEmpty) return window.result('deadline');
     const quietMs = window.isEmpty ? Infinity : (options.quietMs ?? Infinity);
     if (!(await queue.ready(clock, Math.min(restMs, quietMs)))) {
       return window.result(quietMs < restMs ? 'quiet' : 'deadline');

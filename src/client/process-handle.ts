@@ -206,7 +206,7 @@ export class ProcessHandle implements AsyncDisposable {
   /** The server is gone, and with it the knowledge of how the process ended. */
   #lost(): Ending {
     const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
-    return { kind: 'lost', ...facts, startedAt: this.#joinedAt, endedAt: this.#clock.now() };
+    return { kind: 'lost', ...facts, startedAt: this.#joinedAt, endedAt: Math.max(this.#joinedAt, this.#clock.now()) };
   }
 }
 

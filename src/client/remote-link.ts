@@ -250,7 +250,7 @@ export class RemoteLink implements ExecLink {
 
   async #comeBack(problem: string): Promise<void> {
     const { clock, reconnectMs, isGone = () => false } = this.#options;
-    const deadline = clock.now() + reconnectMs;
+    const deadline = clock.elapsed() + reconnectMs;
     let last = problem;
     while (!this.#isOver) {
       try {
@@ -258,7 +258,7 @@ export class RemoteLink implements ExecLink {
       } catch (error) {
         last = error instanceof Error ? error.message : String(error);
         // A server that answered and will not have us back would not change its mind.
-        if (error instanceof RpcError || isGone(error) || clock.now() >= deadline) return this.#end(last);
+        if (error instanceof RpcError || isGone(error) || clock.elapsed() >= deadline) return this.#end(last);
       }
       await new Promise<void>((resolve) => clock.after(retryMs, resolve));
     }

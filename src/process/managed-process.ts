@@ -90,7 +90,7 @@ export class ManagedProcess {
     this.#counter = context.counter;
     this.log.onRead(() => this.#adjustHold());
     this.#startedAt = this.#clock.now();
-    this.#lastOutputAt = this.#startedAt;
+    this.#lastOutputAt = this.#clock.elapsed();
     this.#child = spawnChild(context.backend, options.spec, {
       output: (stream, bytes) => this.#onOutput(stream, bytes),
       exited: (status, outputComplete) => this.#onExited(status, outputComplete),
@@ -191,7 +191,7 @@ export class ManagedProcess {
   }
 
   #onOutput(stream: 'stdout' | 'stderr' | 'pty', bytes: Uint8Array): void {
-    this.#lastOutputAt = this.#clock.now();
+    this.#lastOutputAt = this.#clock.elapsed();
     this.#counter.output(bytes.length);
     const dropped = this.log.droppedBytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
@@ -220,14 +220,14 @@ export class ManagedProcess {
       outputComplete,
       droppedBytes: this.log.droppedBytes,
       startedAt: this.#startedAt,
-      endedAt: this.#clock.now(),
+      endedAt: Math.max(this.#startedAt, this.#clock.now()), // the clock may have been set back
     };
     this.#cancelTimers();
     this.#stdin.close();
     this.log.appendExited(this.#ending);
     this.#exited.resolve(this.#ending);
     this.#termination.leaderExited();
-    if (!this.#hasOutputEnded) this.#watchDrain(this.#clock.now());
+    if (!this.#hasOutputEnded) this.#watchDrain(this.#clock.elapsed());
     this.#closeWhenOver();
   }
 
@@ -259,7 +259,7 @@ export class ManagedProcess {
   /** A descendant holds the output: wait while it has something to say, but not for ever. A held child is not a silent one. */
   #watchDrain(exitedAt: number): void {
     const { drainQuietMs, drainLimitMs } = this.#limits;
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const quietAt = Math.max(this.#lastOutputAt, exitedAt) + drainQuietMs;
     const giveUpAt = Math.min(quietAt, exitedAt + drainLimitMs);
     if (now >= giveUpAt && !this.#isHeld) return this.#child?.close();
@@ -268,7 +268,7 @@ export class ManagedProcess {
 
   /** One timer however much output there is: it looks when it fires, and goes back to sleep for the rest. */
   #watchIdle(idleTimeoutMs: number): void {
-    const restMs = this.#lastOutputAt + idleTimeoutMs - this.#clock.now();
+    const restMs = this.#lastOutputAt + idleTimeoutMs - this.#clock.elapsed();
     // Held back by its reader, the process cannot be blamed for its silence.
     if (restMs <= 0 && !this.#isHeld) this.terminate('idleTimedOut', undefined);
     else this.#after(restMs <= 0 ? idleTimeoutMs : restMs, () => this.#watchIdle(idleTimeoutMs));

@@ -92,7 +92,7 @@ export class PtyOutput implements ChildOutput {
     this.#burst.flush();
     this.#marker = Buffer.from(`\u001b_${randomInt(2 ** 47)}${randomInt(2 ** 47)}\u001b\\`);
     this.#reader.resume();
-    this.#writeMarker(this.#marker, this.#clock.now());
+    this.#writeMarker(this.#marker, this.#clock.elapsed());
   }
 
   close(): void {
@@ -110,7 +110,7 @@ export class PtyOutput implements ChildOutput {
       if (errnoOf(error) !== 'EAGAIN') return this.#leaderDrained(false);
     }
     const left = rest.subarray(written);
-    const waitedMs = this.#clock.now() - since;
+    const waitedMs = this.#clock.elapsed() - since;
     if (waitedMs >= markerPatienceMs) return this.#leaderDrained(false);
     if (left.length > 0 && waitedMs > markerUnblockMs) this.#unblock();
     // Once all of it is written this only watches over the patience.

@@ -56,7 +56,7 @@ export class Sandbox {
    * Finds out by trying: once, and again when it is asked a minute after a failure. Takes seconds at most; never rejects.
    */
   ready(): Promise<string | undefined> {
-    const isOutdated = this.#failedAt !== undefined && this.#clock.now() - this.#failedAt >= retryAfterMs;
+    const isOutdated = this.#failedAt !== undefined && this.#clock.elapsed() - this.#failedAt >= retryAfterMs;
     if (this.#trial === undefined || isOutdated) {
       this.#failedAt = undefined;
       this.#trial = this.#try();
@@ -98,7 +98,7 @@ export class Sandbox {
       this.#bubblewrap = trial.bubblewrap;
       return undefined;
     }
-    this.#failedAt = this.#clock.now();
+    this.#failedAt = this.#clock.elapsed();
     return trial.problem;
   }
 }

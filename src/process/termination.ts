@@ -37,7 +37,7 @@ export class Termination {
 
   /** Starts, or hurries on: a shorter grace than the one under way counts, a longer one does not. */
   begin(forceAfterMs: number): void {
-    const forceAt = this.#clock.now() + forceAfterMs;
+    const forceAt = this.#clock.elapsed() + forceAfterMs;
     switch (this.#stage.kind) {
       case 'idle':
         this.#stage = { kind: 'asked', forceAt };
@@ -62,7 +62,7 @@ export class Termination {
   }
 
   #force(): void {
-    this.#stage = { kind: 'forced', giveUpAt: this.#clock.now() + killPatienceMs };
+    this.#stage = { kind: 'forced', giveUpAt: this.#clock.elapsed() + killPatienceMs };
     void this.#signalTree('new', ['SIGKILL']);
     this.#lookMs = firstLookMs;
     this.#lookAgain(0);
@@ -94,11 +94,11 @@ export class Termination {
         return;
       case 'asked': {
         if (left.length === 0) return this.#finish(left);
-        const restMs = this.#stage.forceAt - this.#clock.now();
+        const restMs = this.#stage.forceAt - this.#clock.elapsed();
         return restMs <= 0 ? this.#force() : this.#lookAgain(Math.min(restMs, this.#nextLookMs()));
       }
       case 'forced':
-        if (left.length === 0 || this.#clock.now() >= this.#stage.giveUpAt) return this.#finish(left);
+        if (left.length === 0 || this.#clock.elapsed() >= this.#stage.giveUpAt) return this.#finish(left);
         await this.#signalTree('ofThisTurn', ['SIGKILL']); // whatever was born since the last time
         return this.#lookAgain(this.#nextLookMs());
     }

@@ -52,7 +52,7 @@ export class Watchdogs {
   }
 
   output(): void {
-    this.#lastOutputAt = this.#context.clock.now();
+    this.#lastOutputAt = this.#context.clock.elapsed();
   }
 
   end(): void {
@@ -68,14 +68,14 @@ export class Watchdogs {
   #watchIdle(): void {
     const { clock, limits } = this.#context;
     if (limits.idleTimeoutMs === undefined) return;
-    const restMs = this.#lastOutputAt + limits.idleTimeoutMs - clock.now();
+    const restMs = this.#lastOutputAt + limits.idleTimeoutMs - clock.elapsed();
     this.#idle = clock.after(Math.max(restMs, 0), () => void this.#checkIdle(limits.idleTimeoutMs ?? 0));
   }
 
   async #checkIdle(idleTimeoutMs: number): Promise<void> {
     const { clock, limits, look, expired } = this.#context;
     const timer = this.#idle;
-    if (clock.now() - this.#lastOutputAt < idleTimeoutMs) return this.#watchIdle();
+    if (clock.elapsed() - this.#lastOutputAt < idleTimeoutMs) return this.#watchIdle();
     const now = limits.idleBy === 'output' ? undefined : await look();
     if (this.#idle !== timer) return; // the turn ended meanwhile
     const before = this.#lastLook;

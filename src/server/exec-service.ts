@@ -12,8 +12,8 @@ export function createExecService(session: Session): ExecService {
 
   /** Waits until `isDone` or the deadline, looking again whenever something happens to the process. */
   async function waitUntil(target: ManagedProcess, isDone: () => boolean, waitMs: number): Promise<void> {
-    const deadline = clock.now() + waitMs;
-    for (let restMs = waitMs; restMs > 0 && !isDone(); restMs = deadline - clock.now()) {
+    const deadline = clock.elapsed() + waitMs;
+    for (let restMs = waitMs; restMs > 0 && !isDone(); restMs = deadline - clock.elapsed()) {
       await target.log.changed({ clock, ms: restMs });
     }
   }

@@ -46,7 +46,12 @@ describe('a window ends', () => {
 
   test('at the deadline although the process never stops writing', async () => {
     let now = 0;
-    const { source, collect } = open({ now: () => now, after: () => ({ cancel() {} }), afterIdle: () => ({ cancel() {} }) });
+    const { source, collect } = open({
+      now: () => now,
+      elapsed: () => now,
+      after: () => ({ cancel() {} }),
+      afterIdle: () => ({ cancel() {} }),
+    });
     const endless = source.next.bind(source);
     source.next = () => {
       now += 100;

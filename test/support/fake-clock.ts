@@ -18,6 +18,10 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#now;
+  }
+
   after(ms: number, fire: () => void): Timer {
     const waiting = { dueAt: this.#now + ms, fire };
     this.#waiting.add(waiting);

@@ -69,9 +69,9 @@ export async function stopDaemon(): Promise<boolean> {
   if (serverPid === undefined) throw new Error('the server in the background does not tell its pid; it is not one of ours');
   process.kill(serverPid, 'SIGTERM');
   await client.ended;
-  const deadline = Date.now() + stopPatienceMs;
+  const deadline = performance.now() + stopPatienceMs;
   while (isAlive(serverPid)) {
-    if (Date.now() > deadline) throw new Error(`the server with pid ${serverPid} was asked to end but has not`);
+    if (performance.now() > deadline) throw new Error(`the server with pid ${serverPid} was asked to end but has not`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   return true;

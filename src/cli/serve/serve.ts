@@ -105,9 +105,9 @@ function idling(server: Server, { idleExitMs }: ServeConfig): Promise<string>[] 
 async function unneeded(server: Server, idleExitMs: number): Promise<string> {
   const gauges = server.gauges();
   const isNeeded = () => gauges.connections() > 0 || Object.values(gauges.processes()).some((count) => count > 0);
-  for (let neededAt = Date.now(); Date.now() - neededAt < idleExitMs;) {
+  for (let neededAt = performance.now(); performance.now() - neededAt < idleExitMs;) {
     await sleep(Math.min(idleLookMs, idleExitMs), undefined, { ref: false });
-    if (isNeeded()) neededAt = Date.now();
+    if (isNeeded()) neededAt = performance.now();
   }
   return 'nobody needs it';
 }
