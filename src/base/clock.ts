@@ -19,17 +19,33 @@ export interface Clock {
 /** The longest delay a Node timer takes; a longer one would fire at once. 2^31-1 ms is 24.8 days. */
 const longestDelayMs = 2 ** 31 - 1;
 
+/** So late is a timer only when the program stood still: stopped, paused with its container, or busy with one thing. */
+const lateMs = 500;
+
+/**
+ * Timers come before everything else that has been waiting meanwhile: output of a process that is thought silent, the answer of a peer that
+ * is thought dead, a client that is back in time. A late one waits this much longer, so that they count.
+ */
+const catchUpMs = 100;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => Math.trunc(performance.now()),
-  after(ms, fire) {
-    const timer = setTimeout(fire, Math.min(ms, longestDelayMs));
-    return { cancel: () => clearTimeout(timer) };
-  },
-  afterIdle(ms, fire) {
-    const timer = setTimeout(fire, Math.min(ms, longestDelayMs));
-    // Browsers give a number, which cannot hold a program open anyway.
-    if (typeof timer === 'object') timer.unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
+  after: (ms, fire) => startTimer(ms, fire, () => {}),
+  // Browsers give a number, which cannot hold a program open anyway.
+  afterIdle: (ms, fire) => startTimer(ms, fire, (timer) => typeof timer === 'object' && timer.unref()),
 };
+
+type NativeTimer = ReturnType<typeof setTimeout>;
+
+function startTimer(ms: number, fire: () => void, started: (timer: NativeTimer) => void): Timer {
+  const delayMs = Math.min(ms, longestDelayMs);
+  const dueAt = performance.now() + delayMs;
+  let timer = setTimeout(() => {
+    if (performance.now() - dueAt < lateMs) return fire();
+    timer = setTimeout(fire, catchUpMs);
+    started(timer);
+  }, delayMs);
+  started(timer);
+  return { cancel: () => clearTimeout(timer) };
+}

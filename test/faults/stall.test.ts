@@ -1,0 +1,106 @@
+// A server that stands still for a while, paused from outside or busy with one thing inside, is late, and nothing else: whatever came meanwhile
+// counts, nobody is taken for silent, dead or gone, and no byte is missing.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { connect } from '#src/index.js';
+import { env, openPipe, shell } from '../contract/connector.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { errorOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const misfortune = fileURLToPath(new URL('../fixtures/misfortune.js', import.meta.url));
+
+/** How long it stands still: longer than every limit of these tests. */
+const stallMs = 1_500;
+
+const stalls: readonly [string, (server: SluiceServer) => Promise<void>][] = [
+  [
+    'is stopped from outside',
+    async ({ child }) => {
+      child.kill('SIGSTOP');
+      await sleep(stallMs);
+      child.kill('SIGCONT');
+    },
+  ],
+  [
+    'is busy inside',
+    async ({ child }) => {
+      child.kill('SIGUSR2');
+      await sleep(stallMs);
+    },
+  ],
+];
+
+function startServer(flags: readonly string[] = []): Promise<SluiceServer> {
+  const launch = { node: ['--import', misfortune], env: { MISFORTUNE: `stall ${stallMs}` } };
+  return SluiceServer.start('websocket', flags, launch);
+}
+
+for (const [how, stall] of stalls) {
+  describe(`while the server ${how}`, { concurrency: true }, () => {
+    guardAgainstLeaks();
+
+    test('a process that goes on printing is not idle, and all it printed comes', async () => {
+      await using server = await startServer();
+      await using client = await connect(server.url);
+      const script = 'i=0; while [ $i -lt 80 ]; do i=$((i+1)); echo $i; sleep 0.03; done';
+      const running = client.run(['sh', '-c', script], { env, idleTimeoutMs: 1_000 });
+      await eventually(async () => assert.equal((await client.list()).length, 1));
+      await stall(server);
+      const { stdout, ending } = await running;
+      assert.equal(stdout.text, Array.from({ length: 80 }, (_, index) => `${index + 1}\n`).join(''));
+      assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [0, 'exited']);
+    });
+
+    test('processes live on, and what is asked meanwhile is done in its order afterwards', async () => {
+      await using server = await startServer();
+      await using client = await connect(server.url);
+      await using child = await client.start({ ...shell('exec cat'), io: openPipe });
+      await child.write('before ');
+      const stalling = stall(server);
+      const writes = ['a', 'b', 'c', 'd'].map(async (text) => child.write(text));
+      await stalling;
+      assert.deepEqual(await Promise.all(writes), ['accepted', 'accepted', 'accepted', 'accepted']);
+      await child.closeStdin();
+      let text = '';
+      for await (const { bytes } of child.output) text += Buffer.from(bytes).toString();
+      assert.equal(text, 'before abcd');
+    });
+
+    test('a client that comes back in time finds its session, although the grace is over when the server looks', async () => {
+      await using server = await startServer(['--detach-grace-ms', '800']);
+      const first = await overWebSocket(server.url);
+      const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);
+      const started = resultOf(await first.request('process/start', { processId: 'p', ...shell('sleep 600'), tty: false }));
+      await first[Symbol.asyncDispose]();
+      await eventually(() => assert.match(server.log.at(-1) ?? '', /client gone/)); // the grace has begun
+      const stalling = stall(server);
+      const second = await overWebSocket(server.url); // waits for a server that stands still
+      const resumed = second.greet({ resumeSessionId: sessionId });
+      await stalling;
+      assert.equal(String(resultOf(await resumed)['sessionId']), sessionId);
+      assert.deepEqual(await living([Number(started['pid'])]), [Number(started['pid'])]);
+      await second[Symbol.asyncDispose]();
+    });
+
+    test('time passes all the same: what is out of time ends, and a session nobody comes back to', async () => {
+      await using server = await startServer(['--detach-grace-ms', '800']);
+      const first = await overWebSocket(server.url);
+      const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);
+      await first[Symbol.asyncDispose]();
+      await using client = await connect(server.url);
+      await using child = await client.start({ ...shell('sleep 600'), timeoutMs: 1_000 });
+      await stall(server);
+      assert.equal((await child.closed).reason, 'timedOut');
+      await using second = await overWebSocket(server.url);
+      const refused = errorOf(await second.request('initialize', { clientName: 'raw', resumeSessionId: sessionId }));
+      assert.equal(refused.message, `unknown session id ${sessionId}`);
+    });
+  });
+}
