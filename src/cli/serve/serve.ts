@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
 import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
+import { ownFailure } from '../exit-status.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
@@ -56,6 +57,7 @@ function spelled({ name, text }: Extract<Word, { kind: 'option' }>): string {
 
 async function run(config: ServeConfig): Promise<void> {
   await using logger = await createLogger({ level: config.logLevel });
+  if (config.logLevel !== 'silent') endWithFaults(logger);
   for (const warning of config.warnings) logger.warn(warning);
   const metrics = new ServerMetrics();
   const { limits, policy } = config;
@@ -80,6 +82,14 @@ async function run(config: ServeConfig): Promise<void> {
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
   await Promise.all([door.close(), closing]);
+}
+
+/** After a fault of our own nothing can be relied on: it is told in the log, as a line like all others, and ends the server and all it started. */
+function endWithFaults(logger: Awaited<ReturnType<typeof createLogger>>): void {
+  process.once('uncaughtException', (error) => {
+    logger.error('the server has failed', { problem: error.stack ?? String(error) });
+    void Promise.resolve(logger[Symbol.asyncDispose]()).finally(() => process.exit(ownFailure));
+  });
 }
 
 /** A sandboxed command that reached one of these could have anything run outside: this server's sockets and the background server's. */

@@ -1,0 +1,184 @@
+// Whatever ends the server, from outside or from inside: nothing it started survives, every client learns that it does not know how
+// its processes ended, or how they did, and the log can be read.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { type Client, type ProcessHandle, connect, launchServer } from '#src/index.js';
+import { env, openPipe, shell, terminal } from '../contract/connector.js';
+import { startSluice } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { SluiceServer, program } from '../support/sluice-server.js';
+
+const misfortune = fileURLToPath(new URL('../fixtures/misfortune.js', import.meta.url));
+
+/** From inside, by what is loaded before the server. */
+const faults = [
+  ['an uncaught exception', 'throw', []],
+  ['an unhandled rejection', 'reject', []],
+  ['the end of its memory', 'allocate', ['--max-old-space-size=40']],
+] as const;
+
+/** Deaf, in sessions of their own, and orphaned: what would survive if anything did. */
+const deaf = `sh -c 'trap "" TERM HUP INT; echo pid $$; while :; do sleep 1; done'`;
+const family = `trap "" TERM HUP INT; echo pid $$; ${deaf} & setsid ${deaf} & (setsid ${deaf} &); wait; sleep 600`;
+const familySize = 4;
+
+const lost = { kind: 'lost', reason: 'serverLost', outputComplete: false };
+
+describe('when the server dies', { concurrency: true }, () => {
+  guardAgainstLeaks();
+
+  for (const kind of ['websocket', 'unix'] as const) {
+    for (const [what, fault, node] of faults) {
+      test(`of ${what}, over a ${kind}`, async () => {
+        const launch = { node: [...node, '--import', misfortune], env: { MISFORTUNE: fault } };
+        await using server = await SluiceServer.start(kind, [], launch);
+        await using scene = await Scene.open(server);
+        const exited = once(server.child, 'exit') as Promise<[number | null, string | null]>;
+        server.child.kill('SIGUSR2');
+        const [code, signal] = await exited;
+        assert.ok(code !== 0 || signal !== null, 'a fault is not success');
+        await scene.isLost();
+        await isReadable(server);
+        if (fault !== 'allocate') await tellsFault(server, code);
+      });
+    }
+
+    test(`by SIGKILL, over a ${kind}`, async () => {
+      await using server = await SluiceServer.start(kind);
+      await using scene = await Scene.open(server);
+      await server.stop('SIGKILL');
+      await scene.isLost();
+      await isReadable(server);
+    });
+
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      test(`by ${signal}, over a ${kind}, it first ends everything and tells how`, async () => {
+        await using server = await SluiceServer.start(kind, ['--force-after-ms', '100']);
+        await using scene = await Scene.open(server);
+        assert.equal(await server.stop(signal), 0);
+        await scene.isTold();
+        await isReadable(server);
+      });
+    }
+  }
+
+  test('over stdio, every handle is lost', async () => {
+    await using client = await launchServer({
+      command: process.execPath,
+      args: [program, 'serve', '--listen', 'stdio', '--log-level', 'silent'],
+    });
+    const { serverPid } = await client.environment();
+    const scene = await Scene.on(client);
+    process.kill(serverPid ?? assert.fail('no pid'), 'SIGKILL');
+    await scene.isLost();
+  });
+
+  test('a command on it does not look successful to a shell', async () => {
+    await using server = await SluiceServer.start('unix');
+    const command = startSluice(['exec', '--connect', server.url, '--', 'sh', '-c', 'echo on; sleep 600']);
+    await once(command.stdout, 'data');
+    const [pid] = await runningPids(server);
+    const ended = once(command, 'close') as Promise<[number | null]>;
+    await server.stop('SIGKILL');
+    assert.deepEqual(await ended, [125, null]);
+    await eventually(async () => assert.deepEqual(await living([pid ?? 0]), []));
+  });
+});
+
+/** A client with processes of every kind on a server. */
+class Scene implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #children: readonly ProcessHandle[];
+  readonly #pids: readonly number[];
+  readonly #commanding: Promise<string>;
+
+  private constructor(client: Client, children: readonly ProcessHandle[], pids: readonly number[]) {
+    this.#client = client;
+    this.#children = children;
+    this.#pids = pids;
+    this.#commanding = client.exec(['sleep', '600'], { env }).then(
+      ({ exitCode }) => `code ${exitCode}`,
+      (error: unknown) => (error instanceof Error ? error.name : String(error)),
+    );
+  }
+
+  static async open(server: SluiceServer): Promise<Scene> {
+    return Scene.on(await connect(server.url, { timeouts: { reconnectMs: 300 } }));
+  }
+
+  static async on(client: Client): Promise<Scene> {
+    const children: ProcessHandle[] = [];
+    const pids: number[] = [];
+    for (const io of [openPipe, terminal]) {
+      const child = await client.start({ ...shell(family), io });
+      children.push(child);
+      pids.push(...(await announcedPids(child)));
+    }
+    children.push(await client.start({ ...shell('yes'), io: openPipe })); // that nobody reads
+    return new Scene(client, children, [...pids, ...children.map(({ pid }) => pid)]);
+  }
+
+  async isLost(): Promise<void> {
+    for (const child of this.#children) {
+      const { kind, reason, outputComplete } = await child.exit;
+      assert.deepEqual({ kind, reason, outputComplete }, lost);
+    }
+    assert.equal(await this.#commanding, 'ConnectionClosedError');
+    await this.#isOver();
+  }
+
+  async isTold(): Promise<void> {
+    for (const child of this.#children) {
+      const { kind, reason } = await child.exit;
+      assert.deepEqual({ kind, reason }, { kind: 'signal', reason: 'disconnected' });
+    }
+    assert.notEqual(await this.#commanding, 'code 0');
+    await this.#isOver();
+  }
+
+  async #isOver(): Promise<void> {
+    assert.match((await this.#client.ended) ?? '', /./);
+    await assert.rejects(this.#client.start(shell('true')));
+    await eventually(async () => assert.deepEqual(await living(this.#pids), []));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+async function announcedPids(child: ProcessHandle): Promise<number[]> {
+  const pids: number[] = [];
+  for await (const { text } of child.lines()) {
+    const pid = /^pid (\d+)$/.exec(text)?.[1];
+    if (pid !== undefined) pids.push(Number(pid));
+    if (pids.length === familySize) break;
+  }
+  return pids;
+}
+
+/** Every line is JSON; only the last may be torn, and Node's own last words, which begin otherwise, may be between them. */
+async function isReadable({ log, child }: SluiceServer): Promise<void> {
+  if (child.stderr?.closed === false) await once(child.stderr, 'close');
+  const lines = log.filter((line) => line.startsWith('{'));
+  for (const line of lines.slice(0, -1)) JSON.parse(line);
+  assert.match(lines[0] ?? '', /"msg":"listening"/);
+}
+
+/** All of it is JSON, and the last line tells what happened. */
+async function tellsFault({ log }: SluiceServer, code: number | null): Promise<void> {
+  const { level, msg, problem } = JSON.parse(log.at(-1) ?? '') as Record<string, string>;
+  assert.deepEqual([level, msg, code], ['error', 'the server has failed', 125]);
+  assert.match(problem ?? '', /nobody (?:catches|handles) this/);
+  for (const line of log) JSON.parse(line);
+}
+
+async function runningPids(server: SluiceServer): Promise<number[]> {
+  await using client = await connect(server.url);
+  return (await client.list({ scope: 'all' })).map(({ pid }) => pid);
+}
