@@ -55,6 +55,8 @@ export interface TreeMember {
   readonly pid: number;
   /** Still in the leader's process group, so that a signal to the group reaches it. */
   readonly isInGroup: boolean;
+  /** Was gone before it was known whether it belongs here. If it did, it may have left a child, so the tree is not known to be gone. */
+  readonly hasVanished?: boolean;
 }
 
 /** Everything that descends from one leader, found and signalled without ever touching a reused pid. */
@@ -68,6 +70,8 @@ export interface ProcessTree {
   members(table?: 'new' | 'ofThisTurn'): Promise<TreeMember[]>;
   /** The same, judged by a table read before: for looking at many trees at once. */
   membersIn(table: ProcTable): TreeMember[];
+  /** Kills whoever belongs to the tree at the moment they are seen, for those that go on as their own child before a whole table is read. */
+  chase(): void;
   /** The leader was reaped: from here on its pid may belong to somebody else. */
   leaderReaped(): void;
 }

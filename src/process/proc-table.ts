@@ -19,9 +19,15 @@ export interface ProcEntry {
 export class ProcTable {
   readonly entries: readonly ProcEntry[];
   readonly #lineages = new Map<number, string | undefined>();
+  readonly #vanished = new Set<number>();
 
   constructor(entries: readonly ProcEntry[]) {
     this.entries = entries;
+  }
+
+  /** Those that were gone when their lineage was asked for. They may have left a child that is not in this table. */
+  get vanished(): ReadonlySet<number> {
+    return this.#vanished;
   }
 
   has(pid: number): boolean {
@@ -33,13 +39,17 @@ export class ProcTable {
     if (!this.#lineages.has(pid)) {
       const limits = readProcFile(`/proc/${pid}/limits`);
       this.#lineages.set(pid, limits === undefined ? undefined : /^Max realtime timeout +(\d+) /m.exec(limits)?.[1]);
+      if (limits === undefined && !existsSync(`/proc/${pid}`)) this.#vanished.add(pid);
     }
     return this.#lineages.get(pid);
   }
 }
 
 export async function readProcTable(): Promise<ProcTable> {
-  return new ProcTable(existsSync('/proc/self/stat') ? readLinuxEntries() : await readPsEntries());
+  if (!existsSync('/proc/self/stat')) return new ProcTable(await readPsEntries());
+  const entries: ProcEntry[] = [];
+  visitLinuxEntries((entry) => entries.push(entry));
+  return new ProcTable(entries);
 }
 
 /** Reads the table once per turn of the event loop, however many trees are being ended in it. */
@@ -71,16 +81,29 @@ export class ProcTableReader {
   }
 }
 
-/** Synchronous and complete: one pass over /proc, about 15 µs a process. */
-function readLinuxEntries(): ProcEntry[] {
-  const entries: ProcEntry[] = [];
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    const entry = readLinuxEntry(pid);
-    if (entry !== undefined) entries.push(entry);
+/** Passes over /proc at most: on a machine where somebody is born during each of them, one more proves nothing new. */
+const mostPasses = 20;
+
+/**
+ * Calls `found` with every process at the moment it is seen, about 15 µs each, and looks again until nobody new is there. One pass would
+ * miss a process that is born while it lasts, and with it a program that goes on as its own child again and again.
+ */
+export function visitLinuxEntries(found: (entry: ProcEntry) => void): void {
+  const seen = new Set<string>();
+  for (let pass = 0; pass < mostPasses; pass += 1) {
+    const unseen = readdirSync('/proc').filter((name) => isNumeral(name) && !seen.has(name));
+    if (unseen.length === 0) return;
+    for (const name of unseen) {
+      seen.add(name);
+      const entry = readLinuxEntry(Number(name));
+      if (entry !== undefined) found(entry);
+    }
   }
-  return entries;
+}
+
+/** The first character tells: nothing else in /proc begins with a digit. */
+function isNumeral(name: string): boolean {
+  return name >= '0' && name < ':';
 }
 
 function readLinuxEntry(pid: number): ProcEntry | undefined {

@@ -3,6 +3,7 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
+import type { ProcTable } from './proc-table.js';
 import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
 import { Termination } from './termination.js';
 
@@ -125,9 +126,9 @@ export class ProcessTable {
 
   async #dropEmptyTrees(): Promise<void> {
     const looked = this.#loose;
-    const table = await this.#context.backend.procs.read().catch(() => undefined);
-    if (table === undefined) return; // not known to be empty is not empty
-    const empty = new Set(looked.filter(({ tree }) => tree.membersIn(table).length === 0));
+    const emptyIn = (table: ProcTable) => looked.filter(({ tree }) => tree.membersIn(table).length === 0);
+    const reading = this.#context.backend.procs.read().then(emptyIn);
+    const empty = new Set(await reading.catch(() => [])); // not known to be empty is not empty
     this.#loose = this.#loose.filter((loose) => !empty.has(loose));
   }
 

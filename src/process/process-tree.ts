@@ -2,7 +2,7 @@
 // or when its parent belongs to it; how marks are made is the backend's business.
 
 import type { ProcessTree, TreeMember } from './child.js';
-import type { ProcEntry, ProcTable, ProcTableReader } from './proc-table.js';
+import { type ProcEntry, ProcTable, type ProcTableReader, visitLinuxEntries } from './proc-table.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** Tells whether an entry is marked as belonging to the leader's tree, whatever its parent is now. */
@@ -38,9 +38,17 @@ export class MarkedTree implements ProcessTree {
     const members = withDescendants(table, (entry) => this.#isSeed(entry, table, isPidReused));
     this.#known.clear();
     for (const { pid, born } of members) this.#known.set(pid, born);
-    return members
+    const living = members
       .filter((entry) => !entry.isZombie)
       .map(({ pid, pgid }) => ({ pid, isInGroup: pgid === this.#pid && !isPidReused }));
+    return [...living, ...[...table.vanished].map((pid) => ({ pid, isInGroup: false, hasVanished: true }))];
+  }
+
+  chase(): void {
+    if (process.platform !== 'linux') return; // without marks nobody can be judged alone
+    visitLinuxEntries((entry) => {
+      if (!entry.isZombie && this.#isMarked(entry, new ProcTable([entry]))) signalPid(entry.pid, 'SIGKILL');
+    });
   }
 
   leaderReaped(): void {

@@ -76,7 +76,17 @@ export class Termination {
     const members = await this.#members(table);
     // Without its leader the group is found by looking; a look that fails is made up for by the next one.
     await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal).catch(() => false)));
-    for (const { pid, isInGroup } of members) if (!isInGroup) signalPid(pid, ...signals);
+    const outside = members.filter(({ isInGroup }) => !isInGroup);
+    const missed = outside.filter(({ pid, hasVanished }) => hasVanished === true || !signalPid(pid, ...signals));
+    if (missed.length > 0 && this.#stage.kind === 'forced') this.#chase();
+  }
+
+  #chase(): void {
+    try {
+      this.#tree.chase();
+    } catch {
+      // Out of descriptors: the next look makes up for it.
+    }
   }
 
   #lookAgain(afterMs: number): void {

@@ -32,5 +32,7 @@ export class FakeProcessTree implements ProcessTree {
     return [...this.living];
   }
 
+  chase(): void {}
+
   leaderReaped(): void {}
 }

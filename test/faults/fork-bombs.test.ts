@@ -1,0 +1,117 @@
+// Programs that multiply or go on as their own children, faster than anybody can look: ended to the last one, and that was checked. Each is
+// bounded by a limit of the kernel's and by a counter of its own, so that a failure here stays a failure of this test.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { connect } from '#src/index.js';
+import { readProcTable } from '#src/process/proc-table.js';
+import { bothKinds, env } from '../contract/connector.js';
+import { eventually, settled } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+/** Writes how often it has gone on, and goes on. `$1` is how it starts itself again. */
+const runner = (limit: number, again: string) => `
+ulimit -u 4096 2>/dev/null
+n=$((n + 1)); export n
+echo $n > "$FOLDER/next" && mv "$FOLDER/next" "$FOLDER/count"
+[ $n -lt ${limit} ] && { ${again} sh "$0" & }
+exit 0
+`;
+
+/** Two of each, down to a depth; all of them stay. Half of them leave their session. */
+const tree = `
+ulimit -u 4096 2>/dev/null
+trap '' TERM HUP INT
+if [ "$1" -gt 0 ]; then
+  sh "$0" $(($1 - 1)) &
+  setsid sh "$0" $(($1 - 1)) &
+fi
+echo >> "$FOLDER/born"
+while :; do sleep 1; done
+`;
+const treeDepth = 5;
+const treeSize = 2 ** (treeDepth + 1) - 1;
+
+describe('a program that multiplies', { concurrency: true }, () => {
+  guardAgainstLeaks();
+
+  for (const [kind, io] of bothKinds) {
+    test(`in all directions and ignores requests is ended whole, on ${kind}`, async () => {
+      await using bomb = await Bomb.prepare(tree);
+      await using server = await SluiceServer.start('unix');
+      await using client = await connect(server.url);
+      await using child = await client.start({ argv: ['sh', bomb.script, String(treeDepth)], env: bomb.env, io });
+      await eventually(() => assert.equal(bomb.read('born').length, treeSize));
+      assert.ok((await bomb.processes()).length >= treeSize);
+      await child.terminate({ forceAfterMs: 0 });
+      await child.closed;
+      assert.deepEqual(await bomb.processes(), []);
+    });
+  }
+
+  for (const [what, again] of [
+    ['in its session', ''],
+    ['in a session of its own each time', 'setsid'],
+  ] as const) {
+    test(`by going on as its own child, ${what}, is ended, and is not said to be before it is`, async () => {
+      await using bomb = await Bomb.prepare(runner(20_000, again));
+      await using server = await SluiceServer.start('unix');
+      await using client = await connect(server.url);
+      await using child = await client.start({ argv: ['sh', '-c', `n=0 sh ${bomb.script}; sleep 600`], env: bomb.env });
+      await eventually(() => assert.ok(bomb.count > 20));
+      await child.terminate({ forceAfterMs: 0 });
+      await child.closed;
+      const { count } = bomb;
+      assert.equal(await settled(() => bomb.count), count);
+      assert.deepEqual(await bomb.processes(), []);
+      assert.ok(count < 20_000, 'it was ended, and did not end by itself');
+    });
+  }
+});
+
+/** A script in a folder of its own, by whose name its processes are known. */
+class Bomb implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+  readonly script = join(this.folder, 'script');
+  readonly env = { ...env, FOLDER: this.folder };
+
+  static async prepare(script: string): Promise<Bomb> {
+    const bomb = new Bomb();
+    writeFileSync(bomb.script, script);
+    return bomb;
+  }
+
+  read(name: string): string {
+    try {
+      return readFileSync(join(this.folder, name), 'utf8');
+    } catch {
+      return ''; // not there yet
+    }
+  }
+
+  get count(): number {
+    return Number(this.read('count'));
+  }
+
+  /** Pids of its own that live. */
+  async processes(): Promise<number[]> {
+    const { entries } = await readProcTable();
+    return entries.filter(({ pid, isZombie }) => !isZombie && commandOf(pid).includes(this.script)).map(({ pid }) => pid);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return ''; // gone
+  }
+}
