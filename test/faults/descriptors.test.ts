@@ -12,10 +12,8 @@ import { bothKinds, env, openPipe, shell } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
-import { leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
+import { giveDescriptors, leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
 import { SluiceServer } from '../support/sluice-server.js';
-
-const plenty = 1_024;
 
 /** More than any process needs, its guard included. */
 const mostNeeded = 16;
@@ -32,7 +30,7 @@ describe('without descriptors', () => {
       if (moment === 'later') await succeed(client);
       takeDescriptors(pidOf(server));
       for (const [kind, io] of kinds) assert.equal(await failureOf(client, io), 'outOfResources', kind);
-      setSoftLimit(pidOf(server), 'nofile', plenty);
+      giveDescriptors(pidOf(server));
       await succeed(client);
     });
   }
@@ -49,7 +47,7 @@ describe('without descriptors', () => {
         assert.ok(failure === undefined ? free >= 2 : failure === 'outOfResources' && free < 6, `${free} for ${kind}: ${failure}`);
       }
     }
-    setSoftLimit(pidOf(server), 'nofile', plenty);
+    giveDescriptors(pidOf(server));
     await eventually(() => assert.equal(openDescriptors(server), openBefore));
   });
 
@@ -64,7 +62,7 @@ describe('without descriptors', () => {
     takeDescriptors(pidOf(server));
     leaveDescriptors(pidOf(server), 2);
     assert.equal(await failureOf(client, { kind: 'pty', rows: 24, cols: 80 }), 'outOfResources');
-    setSoftLimit(pidOf(server), 'nofile', plenty);
+    giveDescriptors(pidOf(server));
     const child = await client.start(shell('sleep 60'));
     await server.stop('SIGKILL');
     await eventually(async () => assert.deepEqual(await living([child.pid]), []));
@@ -85,14 +83,14 @@ describe('without descriptors', () => {
     await deaf.terminate({ forceAfterMs: 100 });
     const killed = await deaf.exit;
     assert.deepEqual([killed.kind === 'signal' && killed.signal, killed.reason], ['SIGKILL', 'terminated']);
-    setSoftLimit(pidOf(server), 'nofile', plenty);
+    giveDescriptors(pidOf(server));
     await deaf.closed;
   });
 
   for (const kind of ['websocket', 'unix'] as const) {
     for (const [how, take] of [
       ['when all are in use', takeDescriptors],
-      ['when there are more in use than allowed', (pid: number) => setSoftLimit(pid, 'nofile', 4)],
+      ['when there are more in use than allowed', (pid: number) => setSoftLimit(pid, { name: 'nofile', value: 4 })],
     ] as const) {
       test(`nobody gets in over a ${kind} ${how}; who is in stays, and others get in later`, async () => {
         await using server = await SluiceServer.start(kind);
@@ -101,7 +99,7 @@ describe('without descriptors', () => {
         take(pidOf(server));
         await assert.rejects(connect(server.url, { timeouts: { connectMs: 300, initializeMs: 300 } }));
         assert.deepEqual((await client.list()).length, 1);
-        setSoftLimit(pidOf(server), 'nofile', plenty);
+        giveDescriptors(pidOf(server));
         await using later = await connect(server.url);
         await succeed(later);
       });

@@ -1,11 +1,15 @@
 // Limits of a running process, changed from outside: what a machine that runs short of something does to it.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 
 /** Takes every free descriptor away: whoever opens something gets EMFILE. What is open stays open. */
 export function takeDescriptors(pid: number): void {
   leaveDescriptors(pid, 0);
+}
+
+export function giveDescriptors(pid: number): void {
+  setSoftLimit(pid, { name: 'nofile', value: 1_024 });
 }
 
 /** Leaves so many free ones. */
@@ -14,18 +18,20 @@ export function leaveDescriptors(pid: number, count: number): void {
   const open = new Set(readdirSync(`/proc/${pid}/fd`).filter((fd) => isOpen(pid, fd)).map(Number));
   let limit = 0;
   for (let left = count; open.has(limit) || left > 0; limit += 1) if (!open.has(limit)) left -= 1;
-  setSoftLimit(pid, 'nofile', limit);
+  setSoftLimit(pid, { name: 'nofile', value: limit });
 }
 
-/** Of what `prlimit` knows. The hard limit stays, so that no right is needed to go back. */
-export function setSoftLimit(pid: number, name: 'nofile' | 'nproc' | 'as', value: number | 'unlimited'): void {
-  execFileSync('prlimit', ['--pid', String(pid), `--${name}=${value}:`]);
+/** Of what `prlimit` knows. The hard limit stays, so that no right is needed to go back. `as` is a command that runs others as the same user. */
+export function setSoftLimit(pid: number, { name, value, as = [] }: SoftLimit): void {
+  const [command = '', ...args] = [...as, 'prlimit', '--pid', String(pid)];
+  const hard = () => execFileSync(command, [...args, `--${name}`, '--output=HARD', '--noheadings'], { encoding: 'utf8' }).trim();
+  execFileSync(command, [...args, `--${name}=${value === 'hard' ? hard() : value}:`]);
 }
 
-/** Address space in use, in bytes. */
-export function addressSpaceBytes(pid: number): number {
-  const kibibytes = /^VmSize:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Number(kibibytes) * 1024;
+export interface SoftLimit {
+  readonly name: 'nofile' | 'nproc';
+  readonly value: number | 'hard';
+  readonly as?: readonly string[];
 }
 
 function isOpen(pid: number, fd: string): boolean {

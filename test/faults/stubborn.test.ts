@@ -1,0 +1,178 @@
+// Children that do not do their part: read nothing, write without end, stop, close their streams, hear no signal, run away. Seen through a real
+// server, whose other clients must notice nothing of it.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { type Client, type ProcessHandle, connect } from '#src/index.js';
+import { isExecError } from '#src/protocol/index.js';
+import { bothKinds, env, openPipe, shell, terminal } from '../contract/connector.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const mib = 1024 * 1024;
+const inputKinds = [
+  ['pipes', openPipe],
+  ['a terminal', terminal],
+] as const;
+
+/** What a server may grow by while a child writes or refuses to read without end: queues, windows, and garbage that is yet to be collected. */
+const growthBytes = 100 * mib;
+
+guardAgainstLeaks();
+
+describe('a child', { concurrency: true }, () => {
+  let server: SluiceServer;
+  before(async () => {
+    server = await SluiceServer.start('unix');
+  });
+  after(async () => {
+    await using ending = server;
+    await isHealthy(ending);
+    assert.equal(await ending.stop(), 0);
+  });
+
+  for (const [kind, io] of inputKinds) {
+    test(`that never reads ${kind} takes what fits, the rest is refused, and it is steered and ended all the same`, async () => {
+      await using client = await connect(server.url);
+      const quiet = io === terminal ? 'stty raw -echo; ' : '';
+      await using child = await client.start({ ...shell(`${quiet}echo ready; exec sleep 600`), io });
+      await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
+      const writes = Array.from({ length: 20 }, async () => child.write(new Uint8Array(mib).fill(0x78)).catch(refused));
+      await eventually(async () => assert.ok((await Promise.race(writes)) === 'accepted'));
+      await isHealthy(server);
+      if (io === terminal) await child.resize({ rows: 10, cols: 20 });
+      assert.equal(await child.signal('SIGCONT'), true);
+      await child.terminate({ forceAfterMs: 20_000 });
+      const ending = await child.closed;
+      assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGTERM', 'terminated']);
+      const answers = await Promise.all(writes);
+      assert.deepEqual([...new Set(answers)].toSorted(), ['accepted', 'stdinClosed', 'stdinFull']);
+    });
+
+    test(`that closes its stdin on ${kind} while it is written to gets no more, and nothing else happens`, async () => {
+      await using client = await connect(server.url);
+      await using child = await client.start({ ...shell('exec 0</dev/null; echo shut; exec sleep 600'), io });
+      await child.collectUntil({ deadlineMs: 20_000, text: 'shut' });
+      if (io === openPipe) {
+        await eventually(async () => assert.equal(await child.write('nobody reads this'), 'stdinClosed'));
+        await child.closeStdin();
+      } else await child.write('nobody reads this');
+      assert.equal((await client.list())[0]?.state, 'running');
+    });
+
+    test(`that is stopped on ${kind} keeps its place: input waits, and comes once when it goes on`, async () => {
+      await using client = await connect(server.url);
+      const raw = io === terminal ? 'stty raw -echo; ' : '';
+      await using child = await client.start({ ...shell(`${raw}echo ready; exec cat`), io });
+      await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
+      process.kill(child.pid, 'SIGSTOP');
+      for (let number = 0; number < 100; number += 1) await child.write(`${number} `);
+      assert.equal((await child.collectUntil({ deadlineMs: 100 })).text.trim(), '');
+      await isHealthy(server);
+      assert.equal(await child.signal('SIGCONT'), true);
+      const expected = Array.from({ length: 100 }, (_, number) => `${number} `).join('');
+      const { text } = await child.collectUntil({ deadlineMs: 20_000, text: ' 99 ' });
+      assert.equal(text.trimStart(), expected);
+    });
+  }
+
+  for (const [kind, io] of bothKinds) {
+    test(`that is stopped ends when asked, with everything it started, on ${kind}`, async () => {
+      await using client = await connect(server.url);
+      await using child = await client.start({ ...shell('sleep 600 & echo $!; kill -s STOP $$; wait'), io });
+      const { text } = await child.collectUntil({ deadlineMs: 20_000, text: /\d+\r?\n/ });
+      await child.terminate({ forceAfterMs: 20_000 });
+      const ending = await child.closed;
+      assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGTERM', 'terminated']);
+      assert.deepEqual(await living([child.pid, Number(text)]), []);
+    });
+
+    test(`that floods on ${kind} is held back by its reader, and nobody else is`, async () => {
+      await using flooded = await SluiceServer.start('unix');
+      await using client = await connect(flooded.url);
+      const before = residentBytes(flooded);
+      await using child = await client.start({ ...shell('yes flood'), io });
+      let seen = 0;
+      for await (const { bytes } of child.output) {
+        seen += bytes.length;
+        if (seen > 20 * mib) break;
+      }
+      await isHealthy(flooded); // with the flood waiting, and nobody reading it
+      await eventually(() => assert.ok(residentBytes(flooded) - before < growthBytes));
+      await child.terminate({ forceAfterMs: 0 });
+      await child.closed;
+    });
+
+    test(`that ignores every signal there is on ${kind} ends when forced, and says by what`, async () => {
+      await using client = await connect(server.url);
+      const all = Array.from({ length: 31 }, (_, index) => index + 1).filter((number) => ![9, 17, 19].includes(number));
+      const script = `trap '' ${all.join(' ')}; echo deaf; while :; do sleep 0.1; done`;
+      await using child = await client.start({ ...shell(script), io });
+      await child.collectUntil({ deadlineMs: 20_000, text: 'deaf' });
+      for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGPIPE', 'SIGALRM']) await child.signal(name);
+      assert.equal((await client.list())[0]?.state, 'running');
+      await child.terminate({ forceAfterMs: 100 });
+      const ending = await child.closed;
+      assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'terminated']);
+    });
+
+    test(`that closes its own streams on ${kind} is still known to run, and how it ends`, async () => {
+      await using client = await connect(server.url);
+      await using child = await client.start({ ...shell('echo last words; exec 0<&- 1>&- 2>&-; sleep 0.5; exit 9'), io });
+      let text = '';
+      for await (const { bytes } of child.output) text += Buffer.from(bytes).toString();
+      const ending = await child.closed;
+      assert.deepEqual(
+        [text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete],
+        ['last words', 9, true],
+      );
+    });
+
+    test(`that becomes a daemon on ${kind}, streams closed and parents gone, ends with its session`, async () => {
+      const client = await connect(server.url);
+      const daemon = `(setsid sh -c 'echo $$; exec 0<&- 1>&- 2>&-; while :; do sleep 1; done' &) ; sleep 0.5`;
+      const child = await client.start({ ...shell(daemon), io });
+      const pid = await announced(child);
+      await child.closed;
+      assert.deepEqual(await living([pid]), [pid]);
+      await client.close();
+      assert.deepEqual(await living([pid]), []);
+    });
+  }
+
+  test('that dies at once while it is being written to, many times over, costs nothing but the write', async () => {
+    await using client = await connect(server.url);
+    for (let round = 0; round < 30; round += 1) {
+      const child = await client.start({ argv: ['true'], env, io: round % 2 === 0 ? openPipe : terminal });
+      const writes = await Promise.all([child.write('a'), child.write(new Uint8Array(200_000)), child.write('b')]);
+      assert.ok(writes.every((status) => status === 'accepted' || status === 'stdinClosed'));
+      await child.terminate({ forceAfterMs: 0 });
+      await child.closed;
+    }
+  });
+});
+
+/** Answers another client at once, and runs things for it. */
+async function isHealthy(server: SluiceServer): Promise<void> {
+  await using client: Client = await connect(server.url);
+  const { stdout } = await client.run(['echo', 'healthy'], { env });
+  assert.equal(stdout.text, 'healthy\n');
+}
+
+function refused(error: unknown): string {
+  assert.ok(isExecError(error, 'stdinFull'), String(error));
+  return 'stdinFull';
+}
+
+async function announced(child: ProcessHandle): Promise<number> {
+  const { match } = await child.collectUntil({ deadlineMs: 20_000, text: /\d+\r?\n/ });
+  return Number(match);
+}
+
+function residentBytes({ child }: SluiceServer): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
+  return Number(kibibytes) * 1024;
+}
