@@ -35,14 +35,24 @@ export class RunLog {
     this.append(header);
   }
 
+  /** Closes the file when it cannot be written: nothing can follow a torn line. */
   append(line: LogLine): void {
     const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-    for (let at = 0; at < bytes.length;) at += writeSync(this.#descriptor, bytes, at);
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(this.#descriptor, bytes, at);
+    } catch (error) {
+      closeSync(this.#descriptor);
+      throw error;
+    }
   }
 
+  /** Throws when the disk turns out to have no room for what it had taken; the file is closed all the same. */
   close(): void {
-    fsyncSync(this.#descriptor);
-    closeSync(this.#descriptor);
+    try {
+      fsyncSync(this.#descriptor);
+    } finally {
+      closeSync(this.#descriptor);
+    }
   }
 }
 

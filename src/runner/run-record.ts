@@ -50,6 +50,10 @@ export class RunRecord {
 
   close(): void {
     this.#events.end();
-    this.#file?.close();
+    try {
+      this.#file?.close();
+    } catch {
+      // A full disk, and nobody left to tell: the run has ended, and how is known.
+    }
   }
 }
