@@ -48,6 +48,7 @@ export class Connection {
   readonly #pending = new Map<RequestId, Pending>();
   #nextId = 0;
   #inFlight = 0;
+  #isHeld = false;
   #isClosed = false;
 
   constructor(channel: Channel, limits: ConnectionLimits, clock: Clock) {
@@ -160,6 +161,16 @@ export class Connection {
 
   #sendError(id: RequestId, error: RpcErrorBody): void {
     this.#send({ id, error });
+    if (this.#isStuffed && !this.#isHeld) void this.#holdPeer();
+  }
+
+  /** Nothing limits how much a peer can have refused: one that does not read that is not read either. */
+  async #holdPeer(): Promise<void> {
+    this.#isHeld = true;
+    this.#channel.pause();
+    await this.#roomForReply();
+    this.#isHeld = false;
+    this.#channel.resume();
   }
 
   #send(message: object): boolean {

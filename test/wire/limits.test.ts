@@ -1,8 +1,11 @@
 // Promise 3 at the edge: what one caller may have, and what is refused, each with a code and a text that says the limit.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
-import { settled } from '../support/eventually.js';
+import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
@@ -11,7 +14,8 @@ import { SluiceServer } from '../support/sluice-server.js';
 const start = (processId: string) => ({ processId, argv: ['sleep', '60'], env: { PATH: process.env['PATH'] ?? '' } });
 
 async function metric(server: SluiceServer, name: string): Promise<number> {
-  const text = await (await fetch(`${server.url.replace('ws:', 'http:')}/metrics`)).text();
+  const url = await eventually(() => server.urls.find((each) => each.startsWith('ws:')) ?? assert.fail('no ws: address'));
+  const text = await (await fetch(`${url.replace('ws:', 'http:')}/metrics`)).text();
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? assert.fail(`no ${name}`));
 }
 
@@ -45,6 +49,26 @@ describe('limits', () => {
     peer.resume();
     for (let id = 1; id <= asked; id += 1) assert.equal((resultOf(await peer.reply(id))['chunks'] as unknown[]).length > 0, true);
   });
+
+  for (const [what, text] of [
+    ['what cannot be read', 'x'],
+    ['what is refused', '{"id":1,"method":"nothing"}'],
+  ] as const) {
+    test(`${what}: a peer that does not read the answers is not read either, and the server’s memory does not grow`, async () => {
+      await using server = await SluiceServer.start('unix', ['--listen', 'ws://127.0.0.1:0']);
+      const socket = connect(server.url.slice('unix://'.length));
+      await once(socket, 'connect');
+      const asked = 100_000;
+      socket.write(`${text}\n`.repeat(asked)); // and nobody reads
+      const queued = await settled(async () => metric(server, 'sluice_send_queued_bytes'));
+      assert.ok(queued < 6 * 1024 * 1024, `${queued} bytes`);
+      let answers = 0;
+      createInterface(socket).on('line', () => (answers += 1));
+      await eventually(() => assert.equal(answers, asked));
+      socket.end();
+      await once(socket, 'close');
+    });
+  }
 
   test('sessions of one caller', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '1']);
