@@ -125,6 +125,7 @@ async function createUpgrade(maxMessageBytes: number): Promise<(upgrade: Upgrade
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    autoPong: false, // the channel answers pings
     maxPayload: maxMessageBytes,
     handleProtocols: () => subprotocol ?? false, // left to itself, `ws` sends back the first one offered, which may hold a token
   });

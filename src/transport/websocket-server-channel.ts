@@ -44,6 +44,9 @@ export class WebSocketServerChannel implements Channel {
   #silentRounds = 0;
   /** The last ping has not left yet: it is behind what the peer has not taken. */
   #isPingWaiting = false;
+  /** What the peer's latest ping said, while the pong to an earlier one has not left yet. */
+  #pongOwed: Buffer | undefined;
+  #isPongWaiting = false;
 
   constructor({ webSocket, socket, peer, clock }: WebSocketServerChannelOptions) {
     this.peer = peer;
@@ -52,6 +55,7 @@ export class WebSocketServerChannel implements Channel {
     this.#outbox = new Outbox(socket);
     webSocket.pause(); // until somebody listens
     webSocket.on('message', (content, isBinary) => this.#received(content, isBinary));
+    webSocket.on('ping', (payload) => this.#answerPing(payload));
     webSocket.on('pong', () => (this.#hasHeard = true));
     webSocket.on('error', (error) => this.#failed(error.message));
     webSocket.on('close', (code, reason) => this.#closed(code, reason.toString()));
@@ -126,6 +130,20 @@ export class WebSocketServerChannel implements Channel {
     if (this.#isPingWaiting) return;
     this.#isPingWaiting = true;
     this.#webSocket.ping('', false, () => (this.#isPingWaiting = false));
+  }
+
+  /** Only the latest of those that could not be answered yet (RFC 6455 §5.5.3), or a peer that pings and does not read would fill the memory. */
+  #answerPing(payload: Buffer): void {
+    this.#hasHeard = true;
+    this.#pongOwed = payload;
+    if (!this.#isPongWaiting) this.#sendPong();
+  }
+
+  #sendPong(): void {
+    const payload = this.#pongOwed;
+    this.#pongOwed = undefined;
+    this.#isPongWaiting = payload !== undefined && this.#isOpen;
+    if (this.#isPongWaiting) this.#webSocket.pong(payload, false, () => this.#sendPong());
   }
 
   /** Not once a close frame has come: nothing may follow the one that `ws` has answered it with. */

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
+import { WebSocket } from 'ws';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
@@ -69,6 +70,23 @@ describe('limits', () => {
       await once(socket, 'close');
     });
   }
+
+  test('pings: a peer that does not read the pongs gets one for the latest, and the server’s memory does not grow', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const socket = new WebSocket(server.url, { perMessageDeflate: false });
+    await once(socket, 'open');
+    let latest = 0;
+    socket.on('pong', (payload: Buffer) => (latest = Number(payload.toString())));
+    socket.pause();
+    const asked = 100_000;
+    for (let index = 1; index <= asked; index += 1) socket.ping(String(index).padStart(100));
+    const queued = await settled(async () => metric(server, 'sluice_send_queued_bytes'));
+    assert.ok(queued < 1024 * 1024, `${queued} bytes`);
+    socket.resume();
+    await eventually(() => assert.equal(latest, asked));
+    socket.close();
+    await once(socket, 'close');
+  });
 
   test('sessions of one caller', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '1']);
