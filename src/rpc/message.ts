@@ -19,6 +19,8 @@ export interface JsonLimits {
 }
 
 export function readEnvelope(text: string, limits: JsonLimits): Envelope {
+  const bulk = bulkOf(text, limits);
+  if (bulk !== undefined) return malformed(bulk);
   let message: unknown;
   try {
     message = JSON.parse(text);
@@ -56,19 +58,64 @@ function isErrorBody(value: unknown): value is RpcErrorBody {
   return isObject(value) && typeof value['code'] === 'number' && typeof value['message'] === 'string';
 }
 
+const code = { quote: 0x22, comma: 0x2c, backslash: 0x5c, openList: 0x5b, closeList: 0x5d, openObject: 0x7b, closeObject: 0x7d };
+
+/**
+ * What is too much about a long text before it is parsed, since parsing makes an object of every bracket: 64 MiB of them take gigabytes
+ * and many seconds. Counts brackets and commas outside of strings, at most two for a value; a text too short for too many is not looked at.
+ */
+function bulkOf(text: string, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
+  if (text.length <= 2 * jsonValues) return undefined;
+  let depth = 0;
+  let marks = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === code.quote) {
+      at = endOfString(text, at);
+      if (at < 0) return undefined; // no JSON, as the parser will say
+    } else if (unit === code.closeList || unit === code.closeObject) {
+      depth -= 1;
+    } else if (unit === code.comma || unit === code.openList || unit === code.openObject) {
+      marks += 1;
+      if (unit !== code.comma) depth += 1;
+      if (depth > jsonDepth) return tooDeep(jsonDepth);
+      if (marks > 2 * jsonValues + 1) return tooMany(jsonValues);
+    }
+  }
+  return undefined;
+}
+
+/** Where the string that begins here ends, or -1. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === code.backslash) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return -1;
+}
+
+function tooDeep(jsonDepth: number): string {
+  return `message is nested deeper than ${jsonDepth} levels`;
+}
+
+function tooMany(jsonValues: number): string {
+  return `message has more than ${jsonValues} values`;
+}
+
 /** What is too much about a message. Walks without recursion, so depth costs no stack. */
 function excessOf(message: object, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
   let values = 0;
   let level: object[] = [message];
   for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > jsonDepth) return `message is nested deeper than ${jsonDepth} levels`;
+    if (depth > jsonDepth) return tooDeep(jsonDepth);
     const next: object[] = [];
     for (const container of level) {
       for (const value of Object.values(container) as unknown[]) {
         values += 1;
         if (typeof value === 'object' && value !== null) next.push(value);
       }
-      if (values > jsonValues) return `message has more than ${jsonValues} values`;
+      if (values > jsonValues) return tooMany(jsonValues);
     }
     level = next;
   }

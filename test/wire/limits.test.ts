@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { overWebSocket } from '../support/raw-connections.js';
+import { overUnixSocket, overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
@@ -121,6 +122,36 @@ describe('limits', () => {
     await peer.closed;
     await using other = await overWebSocket(server.url);
     await other.greet();
+  });
+
+  for (const [what, text] of [
+    ['deep', '['.repeat(60_000_000)],
+    ['wide', `{"id":1,"method":"nothing","params":["\\"",${'{},'.repeat(20_000_000)}0]}`],
+  ] as const) {
+    test(`values: a message as ${what} as fits into its bytes is refused before it costs more than those`, async () => {
+      await using server = await SluiceServer.start('unix');
+      await using peer = await overUnixSocket(server.url);
+      peer.send(text);
+      const { code, message } = errorOf(await peer.reply(-1));
+      assert.equal(code, -32600);
+      assert.match(message, what === 'deep' ? /nested deeper than 64 levels/ : /more than 262144 values/);
+      const peakMiB = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+      assert.ok(peakMiB < 450, `${peakMiB} MiB`);
+    });
+  }
+
+  test('values: a long message with few of them is read, whatever its strings hold', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using peer = await overUnixSocket(server.url);
+    const padding = '\\"[{,\\\\'.repeat(2_000_000);
+    errorOf(await peer.requestAs('long', 'environment/status', { padding }));
+    errorOf(
+      await peer.requestAs(
+        'many',
+        'environment/status',
+        Array.from({ length: 262_000 }, () => []),
+      ),
+    );
   });
 
   test('kinds of command: a server may refuse direct ones, or prepared ones', async () => {
