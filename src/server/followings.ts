@@ -59,7 +59,7 @@ export class Followings {
   /** Every process of a resumed session goes on where the client stopped; without a cursor, from now on. */
   goOn(cursors: Readonly<Record<string, Seq>>): void {
     for (const { id, log } of this.#session.processes.list()) {
-      const cursor = cursors[id];
+      const cursor = Object.hasOwn(cursors, id) ? cursors[id] : undefined; // an id may be the name of something every object has
       const reader = this.#session.unpark(id) ?? this.openOwn(id, cursor ?? log.nextSeq - 1);
       if (cursor !== undefined) reader.rewind(cursor);
       this.follow(id, reader, { isOwn: true });

@@ -43,6 +43,22 @@ describe('sessions', () => {
     await second.notification('process/output', 'p');
   });
 
+  test('a process named like something every object has is resumed like any other', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
+    for (const processId of ['constructor', 'toString', '__proto__']) {
+      resultOf(await first.request('process/start', { ...shell('cat'), processId, pipeStdin: true }));
+    }
+    await first[Symbol.asyncDispose]();
+    await using second = await overWebSocket(server.url);
+    await resume(second, { resumeSessionId: sessionId });
+    for (const processId of ['constructor', 'toString', '__proto__']) {
+      resultOf(await second.request('process/write', { processId, chunk: 'aGkK' }));
+      await second.notification('process/output', processId);
+    }
+  });
+
   test('with a cursor the events go on exactly after it', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
