@@ -36,7 +36,9 @@ export const wait = defineCommand(
     for (const name of operands) {
       const found = await findProcess(client, name);
       await using handle = await attachTo(client, found, { follow: false });
-      const ending = await handle.endedWithin(deadline === undefined ? undefined : Math.max(Math.ceil(deadline - performance.now()), 0));
+      const ending = await handle.endedWithin(
+        deadline === undefined ? undefined : Math.max(Math.ceil(deadline - performance.now()), 0),
+      );
       if (ending === undefined) {
         process.stderr.write(`sluice: ${found.processId} still runs\n`);
         return timedOut;

@@ -44,7 +44,10 @@ describe('without descriptors', () => {
       for (const [kind, io] of kinds) {
         leaveDescriptors(pidOf(server), free);
         const failure = await failureOf(client, io);
-        assert.ok(failure === undefined ? free >= 2 : failure === 'outOfResources' && free < 6, `${free} for ${kind}: ${failure}`);
+        assert.ok(
+          failure === undefined ? free >= 2 : failure === 'outOfResources' && free < 6,
+          `${free} for ${kind}: ${failure}`,
+        );
       }
     }
     giveDescriptors(pidOf(server));

@@ -56,7 +56,11 @@ describe('a server', { concurrency: true }, () => {
       const descriptors = readdirSync(`/proc/${server.child.pid}/fd`).length;
       server.child.kill('SIGUSR2');
       const [, errno = ''] = failure.split(' ');
-      const failing = failure.startsWith('ptsname_r') ? [terminal] : failure.startsWith('pipe2') ? [openPipe] : [openPipe, terminal];
+      const failing = failure.startsWith('ptsname_r')
+        ? [terminal]
+        : failure.startsWith('pipe2')
+          ? [openPipe]
+          : [openPipe, terminal];
       const isRefused = async (io: Io) => assert.match(await problemOf(client, io), new RegExp(`outOfResources .*${errno}`));
       for (const io of failing) await eventually(async () => isRefused(io)); // the signal may take its time
       await eventually(() => assert.equal(readdirSync(`/proc/${server.child.pid}/fd`).length, descriptors));

@@ -125,10 +125,7 @@ describe('a child', { concurrency: true }, () => {
       let text = '';
       for await (const { bytes } of child.output) text += Buffer.from(bytes).toString();
       const ending = await child.closed;
-      assert.deepEqual(
-        [text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete],
-        ['last words', 9, true],
-      );
+      assert.deepEqual([text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete], ['last words', 9, true]);
     });
 
     test(`that becomes a daemon on ${kind}, streams closed and parents gone, ends with its session`, async () => {

@@ -15,7 +15,11 @@ export function giveDescriptors(pid: number): void {
 /** Leaves so many free ones. */
 export function leaveDescriptors(pid: number, count: number): void {
   // The descriptor that lists the descriptors is among them when they are our own, and closed by now.
-  const open = new Set(readdirSync(`/proc/${pid}/fd`).filter((fd) => isOpen(pid, fd)).map(Number));
+  const open = new Set(
+    readdirSync(`/proc/${pid}/fd`)
+      .filter((fd) => isOpen(pid, fd))
+      .map(Number),
+  );
   let limit = 0;
   for (let left = count; open.has(limit) || left > 0; limit += 1) if (!open.has(limit)) left -= 1;
   setSoftLimit(pid, { name: 'nofile', value: limit });

@@ -22,6 +22,8 @@ export class Lineage {
   readonly #libc: Libc;
   readonly #ownLimit = new BigUint64Array(2);
   readonly #markedLimit = new BigUint64Array(2);
+  /** What the uptime was when Node's clock began: asking for it at every spawn would read a file. Suspends make it too low, which does no harm. */
+  readonly #uptimeAtZero = uptime() - performance.now() / 1000;
   #spawned = 0;
 
   private constructor(libc: Libc) {
@@ -38,7 +40,7 @@ export class Lineage {
   marked<T>(spawn: () => T): { result: T; isMarked: Mark } {
     this.#spawned = (this.#spawned + 1) % processCount;
     const mark = this.prefix + String(this.#spawned).padStart(processDigits, '0');
-    const notBefore = Math.floor(uptime() * ticksPerSecond) - 1;
+    const notBefore = Math.floor(this.#uptimeAtZero + performance.now() / 1000) * ticksPerSecond;
     this.#markedLimit[0] = BigInt(mark);
     this.#libc.setrlimit(RLIMIT_RTTIME, this.#markedLimit);
     try {

@@ -24,6 +24,7 @@ export class Reaper {
   readonly #info = Buffer.alloc(128);
   readonly #usage = Buffer.alloc(256);
   readonly #status = new Int32Array(1);
+  #ownMaxRssKib = 0;
   readonly #collect = () => this.#collectExited();
   /** Also what keeps the program alive while a child runs: a signal listener does not. */
   #sweep: Timer | undefined;
@@ -108,12 +109,17 @@ export class Reaper {
     const resources = {
       userMs: this.#milliseconds(0),
       systemMs: this.#milliseconds(2),
-      // Until its exec a child shares our memory, so the kernel's figure is never below ours.
-      ...(maxRssKib > process.resourceUsage().maxRSS ? { maxRssBytes: maxRssKib * 1024 } : {}),
+      ...(this.#isAboveOwn(maxRssKib) ? { maxRssBytes: maxRssKib * 1024 } : {}),
     };
     const signal = status & 0x7f;
     if (signal === 0) return { kind: 'code', code: (status >> 8) & 0xff, resources };
     return { kind: 'signal', signal: signalName(signal), resources };
+  }
+
+  /** Until its exec a child shares our memory, so the kernel's figure is never below ours: only one above it tells about the child. */
+  #isAboveOwn(maxRssKib: number): boolean {
+    if (maxRssKib > this.#ownMaxRssKib) this.#ownMaxRssKib = process.resourceUsage().maxRSS; // it only grows, and asking is dear
+    return maxRssKib > this.#ownMaxRssKib;
   }
 
   /** Member `index` of struct rusage, all of whose members are longs. */
