@@ -5,8 +5,8 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync 
 import path from 'node:path';
 import { build, transform } from 'esbuild';
 
-/** Stay packages: two have binaries, pino starts threads from files of its own, ws is needed by servers and for ws:// only. */
-const external = ['koffi', '@lydell/node-pty', 'pino', 'ws'];
+/** Stay packages: they have binaries. */
+const external = ['koffi', '@lydell/node-pty'];
 
 /** The oldest Node that package.json takes. */
 const oldestNode = 'node20.19';

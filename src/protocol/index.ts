@@ -20,7 +20,7 @@ export {
   notifications,
   requests,
 } from './methods.js';
-export { decodeOutputFrame, encodeOutputFrame } from './output-frame.js';
+export { OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,
   EndReason,

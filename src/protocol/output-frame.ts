@@ -7,7 +7,7 @@
 //   15 …    process id, UTF-8; then the chunk
 
 import type { Notification } from './methods.js';
-import { asProcessId } from './ids.js';
+import { type ProcessId, asProcessId } from './ids.js';
 
 type Output = Notification<'process/output'>;
 
@@ -15,19 +15,26 @@ const streams = ['stdout', 'stderr', 'pty'] as const;
 const headerBytes = 15;
 const high = 2 ** 32;
 
-export function encodeOutputFrame({ processId, seq, stream, chunk, droppedBytes = 0 }: Output): Uint8Array {
-  const id = new TextEncoder().encode(processId);
-  const frame = new Uint8Array(headerBytes + id.length + chunk.length);
-  const view = new DataView(frame.buffer);
-  view.setUint8(0, streams.indexOf(stream));
-  view.setUint16(1, id.length);
-  view.setUint16(3, Math.floor(seq / high));
-  view.setUint32(5, seq % high);
-  view.setUint16(9, Math.floor(droppedBytes / high));
-  view.setUint32(11, droppedBytes % high);
-  frame.set(id, headerBytes);
-  frame.set(chunk, headerBytes + id.length);
-  return frame;
+/** The frames of one process, each up to its chunk, which follows as it is. */
+export class OutputFrameHeads {
+  readonly #id: Uint8Array;
+
+  constructor(processId: ProcessId) {
+    this.#id = new TextEncoder().encode(processId);
+  }
+
+  next({ seq, stream, droppedBytes = 0 }: Omit<Output, 'processId' | 'chunk'>): Uint8Array {
+    const head = new Uint8Array(headerBytes + this.#id.length);
+    const view = new DataView(head.buffer);
+    view.setUint8(0, streams.indexOf(stream));
+    view.setUint16(1, this.#id.length);
+    view.setUint16(3, Math.floor(seq / high));
+    view.setUint32(5, seq % high);
+    view.setUint16(9, Math.floor(droppedBytes / high));
+    view.setUint32(11, droppedBytes % high);
+    head.set(this.#id, headerBytes);
+    return head;
+  }
 }
 
 /** Undefined for bytes that are no such frame. The chunk is a view on the frame. */

@@ -14,8 +14,8 @@ export interface Channel {
   send(text: string): boolean;
   /** The same for a message in parts. */
   sendParts(parts: MessageParts): boolean;
-  /** Sends one binary frame, which both sides must have agreed to, and which must not change afterwards. False as for `send`. */
-  sendBinary(frame: Uint8Array): boolean;
+  /** Sends one binary frame, which both sides must have agreed to. False as for `send`. */
+  sendBinary(...frame: BinaryParts): boolean;
   /** Resolves when the peer has caught up, or the channel has closed. */
   drained(): Promise<void>;
   /** Bytes sent that the operating system has not taken yet. */
@@ -28,6 +28,9 @@ export interface Channel {
   /** Resolves once, when nothing more can be sent, and everything received was taken or is not wanted any more. */
   readonly closed: Promise<ChannelEnd>;
 }
+
+/** A binary frame, in two parts when it is long, so that they need not be joined first. */
+export type BinaryParts = readonly [head: Uint8Array, body?: Uint8Array];
 
 export interface ChannelListener {
   message(text: string): void;

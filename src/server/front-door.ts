@@ -1,8 +1,9 @@
 // Everything a server listens on, composed: endpoints, the gate before them, plain HTTP beside them, and how all of it closes.
 
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ListenEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
+import type { HttpAnswer } from '../transport/http-answer.js';
+import type { RequestHead } from '../transport/http-head.js';
 import { listenUnix } from '../transport/unix-listener.js';
 import { listenWebSocket } from '../transport/websocket-listener.js';
 import {
@@ -90,7 +91,7 @@ export class FrontDoor {
       maxConnections,
       maxMessageBytes,
       authorize: (request) => gate.authorize(request),
-      onRequest: (request, response) => this.#answer(gate, request, response),
+      answer: (request) => this.#answer(gate, request),
       onChannel: (channel, identity) => this.#server.accept(channel, identity),
     });
     gate = this.#gateAt(listener.endpoint);
@@ -102,17 +103,15 @@ export class FrontDoor {
     return createGate({ credentials: this.#credentials, bind, allowedOrigins, allowedHosts, clock: this.#server.clock });
   }
 
-  #answer(gate: Gate, request: IncomingMessage, response: ServerResponse): void {
+  #answer(gate: Gate, request: RequestHead): HttpAnswer {
     const { metrics, metricsAccess } = this.#options;
-    const { method = 'GET', url = '/' } = request;
-    const { status, headers, body } = answerHttp(
-      { method, url, verdict: gate.authorize(request) },
+    return answerHttp(
+      { ...request, verdict: gate.authorize(request) },
       {
         phase: this.#server.isClosing ? 'draining' : 'ready',
         metricsAccess,
         metricsText: () => metrics.text(this.#server.gauges()),
       },
     );
-    response.writeHead(status, headers).end(body);
   }
 }

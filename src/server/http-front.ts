@@ -2,6 +2,7 @@
 // are the listener's business, and so are upgrades.
 
 import { Buffer } from 'node:buffer';
+import type { HttpAnswer } from '../transport/http-answer.js';
 import type { Verdict } from './auth/index.js';
 import { metricsContentType } from './metrics.js';
 
@@ -18,12 +19,6 @@ export interface FrontState {
   /** `open`: anybody the gate would let through but for the token may read the metrics. */
   readonly metricsAccess: 'guarded' | 'open';
   readonly metricsText: () => string;
-}
-
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
 }
 
 export function answerHttp({ method, url, verdict }: FrontRequest, state: FrontState): HttpAnswer {

@@ -1,9 +1,10 @@
-// The server's log: JSON lines on stderr, since stdout may be the transport. The only import of pino, loaded when a log is wanted.
+// The server's log: JSON lines on stderr, since stdout may be the transport.
 // What a secret could look like is blacked out here once more, although nobody should hand it in.
 
 import { basename } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.js';
 import { type LogFields, type LogLevel, type Logger, silentLogger } from '../base/logger.js';
+import { LogWriter } from './log-writer.js';
 
 export interface LoggerOptions {
   /** The least important level that is written. */
@@ -19,30 +20,25 @@ export interface LogSink {
 
 export interface OwnedLogger extends Logger, AsyncDisposable {}
 
-/** Lines waiting for a stderr that nobody reads. More are dropped and counted, so that a full pipe never stops the server. */
-const queuedLogBytes = 1024 * 1024;
+const stderrDescriptor = 2;
 
-/** How long closing waits for stderr to take what is left. */
-const flushMs = 500;
+/** From the least important on. */
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** Whoever creates it disposes it, which writes what is left. A stderr that takes nothing keeps Node alive: end with `process.exit`. */
-export async function createLogger(options: LoggerOptions): Promise<OwnedLogger> {
-  if (options.level === 'silent') return { ...silentLogger, [Symbol.asyncDispose]: async () => {} };
-  const { pino } = await import('pino');
-  const stderr = options.sink === undefined ? pino.destination({ dest: 2, sync: false, maxLength: queuedLogBytes }) : undefined;
+export function createLogger({ level, sink, clock = systemClock }: LoggerOptions): OwnedLogger {
+  if (level === 'silent') return { ...silentLogger, [Symbol.asyncDispose]: async () => {} };
+  const stderr = sink === undefined ? new LogWriter(stderrDescriptor, clock) : undefined;
+  let isClosed = false;
   let droppedLines = 0;
-  let closing: Promise<void> | undefined;
-  stderr?.on('drop', () => (droppedLines += 1));
-  stderr?.on('error', () => (droppedLines += 1)); // a full disk behind stderr is no reason to end processes
-  const target = pino(
-    { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
-    stderr ?? options.sink ?? { write() {} },
-  );
-  const write = (level: LogLevel, message: string, fields: LogFields = {}) => {
-    if (closing !== undefined || !target.isLevelEnabled(level)) return;
-    const untold = droppedLines;
-    target[level]({ ...redacted(fields), ...(untold === 0 ? {} : { droppedLines: untold }) }, scrubbed(message));
-    if (droppedLines === untold) droppedLines = 0; // else this line was dropped as well
+  const write = (lineLevel: LogLevel, message: string, fields: LogFields = {}) => {
+    if (isClosed || levels.indexOf(lineLevel) < levels.indexOf(level)) return;
+    droppedLines += stderr?.takeLostLines() ?? 0;
+    const told = droppedLines === 0 ? {} : { droppedLines };
+    const time = new Date(clock.now()).toISOString();
+    const line = JSON.stringify({ level: lineLevel, time, ...redacted(fields), ...told, msg: scrubbed(message) });
+    if (stderr?.write(`${line}\n`) !== false) droppedLines = 0; // else this line was dropped as well, and will be told of
+    sink?.write(`${line}\n`);
   };
   return {
     debug: (message, fields) => write('debug', message, fields),
@@ -50,8 +46,8 @@ export async function createLogger(options: LoggerOptions): Promise<OwnedLogger>
     warn: (message, fields) => write('warn', message, fields),
     error: (message, fields) => write('error', message, fields),
     [Symbol.asyncDispose]: async () => {
-      closing ??= stderr === undefined ? Promise.resolve() : ended(stderr, options.clock ?? systemClock);
-      await closing;
+      isClosed = true;
+      await stderr?.flush();
     },
   };
 }
@@ -80,21 +76,4 @@ function redacted(fields: LogFields): LogFields {
 
 function scrubbed(text: string): string {
   return text.replace(secretTexts, blackedOut);
-}
-
-interface Destination {
-  once(event: 'close', listener: () => void): unknown;
-  end(): void;
-  destroy(): void;
-}
-
-function ended(destination: Destination, clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.after(flushMs, () => destination.destroy());
-    destination.once('close', () => {
-      timer.cancel();
-      resolve();
-    });
-    destination.end();
-  });
 }

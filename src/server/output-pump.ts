@@ -1,7 +1,7 @@
 // Copies one process's log to one connection, at that connection's pace. A slow connection slows only its own pumps.
 
 import type { LogEntry, LogReader, Taken } from '../process/index.js';
-import { type ProcessId, encodeOutputFrame } from '../protocol/index.js';
+import { OutputFrameHeads, type ProcessId } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
 import type { SendTurns } from './send-turns.js';
 import { eventOf } from './session.js';
@@ -25,6 +25,8 @@ export class OutputPump {
   readonly #options: PumpOptions;
   /** The process id as JSON, made once: it is in every message. */
   readonly #idText: string;
+  /** When the peer takes binary frames. */
+  readonly #frameHeads: OutputFrameHeads | undefined;
   #isStopped = false;
   #credit = creditBytes;
 
@@ -32,6 +34,7 @@ export class OutputPump {
     this.#options = options;
     this.reader = options.reader;
     this.#idText = JSON.stringify(options.processId);
+    this.#frameHeads = options.isBinary ? new OutputFrameHeads(options.processId) : undefined;
   }
 
   start(): void {
@@ -74,15 +77,14 @@ export class OutputPump {
   }
 
   #send({ entry, droppedBytes }: Taken): boolean {
-    const { processId, connection, isBinary } = this.#options;
+    const { processId, connection } = this.#options;
     if (entry.kind !== 'chunk') {
       const { type, ...params } = eventOf(processId, entry, droppedBytes);
       return connection.notify(`process/${type}`, params);
     }
     const { seq, stream, bytes } = entry;
-    if (isBinary) {
-      return connection.channel.sendBinary(encodeOutputFrame({ processId, seq, stream, chunk: bytes, droppedBytes }));
-    }
+    if (this.#frameHeads !== undefined)
+      return connection.channel.sendBinary(this.#frameHeads.next({ seq, stream, droppedBytes }), bytes);
     const dropped = droppedBytes === 0 ? '' : `,"droppedBytes":${droppedBytes}`;
     const head = `{"method":"process/output","params":{"processId":${this.#idText},"seq":${seq},"stream":"${stream}"${dropped},"chunk":"`;
     return connection.channel.sendParts([head, bytes, '"}}']);

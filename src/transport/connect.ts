@@ -1,7 +1,6 @@
-// Opens a Channel to a server that is already listening. Loads `ws` only for addresses that need it.
+// Opens a Channel to a server that is already listening. Loads Node's HTTP only for addresses that need it.
 
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -9,10 +8,7 @@ import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from './connect-error.js';
 import { type ConnectEndpoint, formatEndpoint, type UnixEndpoint, type WebSocketEndpoint } from './endpoint.js';
 import { StreamChannel } from './stream-channel.js';
-import { openWebSocketChannel } from './websocket-channel.js';
-
-/** As much of a refusal's text as an error message has room for. */
-const refusalTextLength = 500;
+import { type Attempt, requestWebSocket } from './websocket-request.js';
 
 export interface OpenChannelOptions {
   /** Sent with the upgrade of a WebSocket: the place for a token. */
@@ -47,11 +43,6 @@ export async function openChannel(endpoint: ConnectEndpoint, options: OpenChanne
   }
 }
 
-interface Attempt {
-  readonly opened: Promise<Channel>;
-  giveUp(): void;
-}
-
 function connectUnix(endpoint: UnixEndpoint, { maxMessageBytes, clock = systemClock }: OpenChannelOptions): Attempt {
   const socket = connect({ path: endpoint.path });
   const peer = formatEndpoint(endpoint);
@@ -68,24 +59,5 @@ function connectUnix(endpoint: UnixEndpoint, { maxMessageBytes, clock = systemCl
 
 async function connectWebSocket(endpoint: WebSocketEndpoint, options: OpenChannelOptions): Promise<Attempt> {
   const { headers = {}, ca, maxMessageBytes, clock = systemClock } = options;
-  const { WebSocket } = await import('ws');
-  const peer = formatEndpoint(endpoint);
-  const socket = new WebSocket(peer, { headers, ca, perMessageDeflate: false, maxPayload: maxMessageBytes });
-  const refused = deferred<never>();
-  socket.on('unexpected-response', (_request, response) => {
-    void refusalIn(response).then((text) =>
-      refused.reject(new ConnectError(`${peer} refused the connection: ${text}`, { status: response.statusCode })),
-    );
-  });
-  const opened = openWebSocketChannel(socket, { peer, maxHeldBytes: maxMessageBytes, clock });
-  return { opened: Promise.race([opened, refused.promise]), giveUp: () => socket.terminate() };
-}
-
-/** The status, and as much of the text as is worth showing. */
-async function refusalIn(response: IncomingMessage): Promise<string> {
-  let text = '';
-  response.setEncoding('utf8');
-  response.on('data', (part: string) => (text = (text + part).slice(0, refusalTextLength)));
-  await new Promise((resolve) => response.once('close', resolve));
-  return `${response.statusCode ?? 0} ${text}`.trim();
+  return requestWebSocket(endpoint, { headers, ca, maxMessageBytes, clock });
 }

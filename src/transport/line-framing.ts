@@ -1,13 +1,12 @@
 // Messages in a stream of bytes: one JSON text per line, and binary frames where a line would start. Cuts at bytes and decodes whole
 // lines, so that it does not matter in which pieces they come. Knows no JSON.
 
-import type { ChannelListener } from '../rpc/channel.js';
+import type { BinaryParts, ChannelListener } from '../rpc/channel.js';
+import { binaryMark } from './binary-mark.js';
 import { Pieces } from './pieces.js';
-import { decodeUtf8 } from './utf8.js';
+import { textOf } from './text.js';
 
-/** Begins a binary frame where a line would begin; no JSON text starts with it. Four bytes of length follow, the highest first. */
-export const binaryMark = 0x01;
-
+/** The mark, where a line would begin, and four bytes of length, the highest first. */
 const headerBytes = 5;
 export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -96,7 +95,7 @@ export class LineFraming {
   #finishLine(line: Uint8Array): void {
     const content = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
     if (content.length > this.#maxMessageBytes) return this.#reportTooLong('a line');
-    const text = decodeUtf8(content);
+    const text = textOf(content);
     if (text === undefined) return this.#listener.unreadable('a line is not valid UTF-8');
     if (!isBlank(text)) this.#listener.message(text);
   }
@@ -138,12 +137,21 @@ export class LineFraming {
   }
 }
 
-/** What goes before the payload of a binary frame on a stream of bytes. */
-export function binaryHeader(payloadBytes: number): Uint8Array {
-  const header = new Uint8Array(headerBytes);
-  header[0] = binaryMark;
-  new DataView(header.buffer).setUint32(1, payloadBytes);
-  return header;
+/** A binary frame as it goes over a stream of bytes, yet to be written. */
+export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): {
+  readonly length: number;
+  readonly write: (room: Buffer) => void;
+} {
+  const payloadBytes = head.length + body.length;
+  return {
+    length: headerBytes + payloadBytes,
+    write: (room) => {
+      room[0] = binaryMark;
+      room.writeUInt32BE(payloadBytes, 1);
+      room.set(head, headerBytes);
+      room.set(body, headerBytes + head.length);
+    },
+  };
 }
 
 /** A message as a line, ready to be written as UTF-8. */

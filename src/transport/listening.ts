@@ -75,8 +75,9 @@ export class Listening<Served extends ServedChannel> {
       for (const socket of this.#sockets) socket.destroy();
     });
     await Promise.all([...this.#channels].map((channel) => channel.closed));
+    const gone = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
     for (const socket of this.#sockets) socket.destroy();
-    await stopped;
+    await Promise.all([stopped, ...gone]); // the server has stopped a little before the last of its connections says so
     cutOff.cancel();
   }
 }

@@ -1,6 +1,7 @@
 // Two Channels that lead to each other without a socket: for tests of what is built on channels, and for a wire inside one program.
 
 import { deferred } from '../base/deferred.js';
+import { joinBytes } from '../base/join-bytes.js';
 import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 import { type MessageParts, joinParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
@@ -47,8 +48,8 @@ class MemoryChannel implements Channel {
     return this.#outgoing.send(joinParts(parts));
   }
 
-  sendBinary(frame: Uint8Array): boolean {
-    return this.#outgoing.send(frame.slice());
+  sendBinary(head: Uint8Array, body = new Uint8Array(0)): boolean {
+    return this.#outgoing.send(joinBytes([head, body]));
   }
 
   drained(): Promise<void> {

@@ -42,26 +42,15 @@ export class Outbox {
     return this.#keepsUp();
   }
 
-  /** A message of this many bytes that `fill` writes where it is told. */
-  compose(length: number, fill: (room: Buffer) => void): boolean {
+  /** A message of this length that is written where it is told. */
+  compose({ length, write }: { readonly length: number; readonly write: (room: Buffer) => void }): boolean {
     if (this.#isClosed) return false;
     const isShared = length > pooledBytes && length <= scratchBytes;
     const room = isShared ? (scratch ??= Buffer.allocUnsafeSlow(scratchBytes)).subarray(0, length) : Buffer.allocUnsafe(length);
-    fill(room);
+    write(room);
     const keepsUp = this.write(room);
     if (isShared && this.queuedBytes > 0) scratch = undefined; // this or an earlier message is still to be taken
     return keepsUp;
-  }
-
-  /** Two parts in one system call, without joining them. They must not change before they are sent. */
-  writeBoth(head: Uint8Array, body: Uint8Array): boolean {
-    if (this.#isClosed) return false;
-    this.#gather();
-    this.#writable.cork();
-    this.#writable.write(head);
-    this.#writable.write(body);
-    this.#writable.uncork();
-    return this.#keepsUp();
   }
 
   drained(): Promise<void> {

@@ -18,6 +18,7 @@ export class Pieces {
 
   /** Keeps the first piece and large ones without copying. */
   add(piece: Uint8Array): void {
+    if (piece.length === 0) return; // any number of them may come, and none may be kept
     const isKept = this.#length === 0 || piece.length >= smallPieceBytes;
     this.#length += piece.length;
     if (isKept) {

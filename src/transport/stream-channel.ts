@@ -4,10 +4,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
-import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
-import { binaryHeader, encodeLine, LineFraming, lineFeed } from './line-framing.js';
+import { encodeLine, LineFraming, lineFeed, markedFrame } from './line-framing.js';
 import { partsLength, writeParts } from './message-parts.js';
 import { Outbox } from './outbox.js';
 
@@ -26,7 +26,7 @@ export interface StreamChannelOptions {
   readonly clock?: Clock;
 }
 
-/** Owns both streams and closes them when it ends. Binary frames must not be changed after they were given to `sendBinary`. */
+/** Owns both streams and closes them when it ends. */
 export class StreamChannel implements Channel {
   readonly peer: string;
   readonly #readable: Readable;
@@ -78,12 +78,14 @@ export class StreamChannel implements Channel {
   }
 
   sendParts(parts: MessageParts): boolean {
-    const length = partsLength(parts) + 1;
-    return this.#outbox.compose(length, (room) => void (room[writeParts(room, 0, parts)] = lineFeed));
+    return this.#outbox.compose({
+      length: partsLength(parts) + 1,
+      write: (room) => void (room[writeParts(room, 0, parts)] = lineFeed),
+    });
   }
 
-  sendBinary(frame: Uint8Array): boolean {
-    return this.#outbox.writeBoth(binaryHeader(frame.length), frame);
+  sendBinary(...frame: BinaryParts): boolean {
+    return this.#outbox.compose(markedFrame(frame));
   }
 
   drained(): Promise<void> {

@@ -1,32 +1,29 @@
-// The client's side of a WebSocket as a Channel: over a browser's, Node's own, or that of `ws`, which has the same interface and more.
+// The client's side of a WebSocket as a Channel, over one as browsers have it, and Node since 22. It cannot be paused.
 
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
-import type { Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 import { type MessageParts, joinParts } from '../rpc/json-parts.js';
 import { ConnectError } from './connect-error.js';
 import { Inbox } from './inbox.js';
 import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
 import { binaryMessage, closeArguments, endOfWebSocket, readBinaryMessage } from './websocket-message.js';
 
-/** What is used of a WebSocket. The optional members are those that `ws` has and browsers lack; they come together. */
+/** What is used of a WebSocket. */
 export interface WebSocketLike {
   readonly bufferedAmount: number;
   binaryType: string;
-  send(content: string | Uint8Array<ArrayBuffer>, taken?: () => void): void;
+  send(content: string | Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: 'open', listener: () => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'error', listener: (event: object) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code: number; readonly reason: string }) => void): void;
-  pause?(): void;
-  resume?(): void;
-  terminate?(): void;
 }
 
 export interface WebSocketChannelOptions {
   readonly peer: string;
-  /** A browser's WebSocket cannot be paused: beyond this much held back, the channel ends. */
+  /** Beyond this much held back, the channel ends. */
   readonly maxHeldBytes: number;
   readonly clock?: Clock;
 }
@@ -67,11 +64,9 @@ export class WebSocketChannel implements Channel {
     this.#maxHeldBytes = maxHeldBytes;
     this.#clock = clock;
     if (socket.binaryType === 'blob') socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, and order would be lost
-    socket.addEventListener('open', () => this.#holdSource());
     socket.addEventListener('message', ({ data }) => this.#received(data));
     socket.addEventListener('error', (event) => this.#failed(problemOf(event)));
     socket.addEventListener('close', ({ code, reason }) => this.#closed(endOfWebSocket(code, reason)));
-    this.#holdSource();
   }
 
   get closed(): Promise<ChannelEnd> {
@@ -84,7 +79,6 @@ export class WebSocketChannel implements Channel {
 
   listen(listener: ChannelListener): void {
     this.#inbox.listen(listener);
-    if (!this.#inbox.isHolding) this.#socket.resume?.();
   }
 
   send(text: string): boolean {
@@ -95,24 +89,22 @@ export class WebSocketChannel implements Channel {
     return this.#send(joinParts(parts));
   }
 
-  sendBinary(frame: Uint8Array): boolean {
+  sendBinary(...frame: BinaryParts): boolean {
     return this.#send(binaryMessage(frame));
   }
 
   drained(): Promise<void> {
     if (this.#state !== 'open' || this.queuedBytes <= highWaterBytes) return Promise.resolve();
-    if (!this.#gate.isAwaited && !this.#isSteerable) this.#pollUntilDrained();
+    if (!this.#gate.isAwaited) this.#pollUntilDrained();
     return this.#gate.wait();
   }
 
   pause(): void {
     this.#inbox.pause();
-    this.#holdSource();
   }
 
   resume(): void {
     this.#inbox.resume();
-    if (!this.#inbox.isHolding) this.#socket.resume?.();
   }
 
   close(problem?: string): void {
@@ -121,32 +113,17 @@ export class WebSocketChannel implements Channel {
     this.#problem ??= problem;
     this.#startClosing();
     this.#socket.close(...closeArguments(problem));
-    this.#socket.resume?.(); // the peer's close comes after whatever else it has sent
-  }
-
-  /** Whether it can be paused, and tells when a message was taken. */
-  get #isSteerable(): boolean {
-    return this.#socket.pause !== undefined;
-  }
-
-  #holdSource(): void {
-    if (this.#inbox.isHolding && this.#state === 'open') this.#socket.pause?.();
   }
 
   #send(content: string | Uint8Array<ArrayBuffer>): boolean {
     if (this.#state !== 'open') return false;
-    if (this.#isSteerable) this.#socket.send(content, () => this.#openGateWhenDrained());
-    else this.#socket.send(content);
+    this.#socket.send(content);
     return this.queuedBytes <= highWaterBytes;
-  }
-
-  #openGateWhenDrained(): void {
-    if (this.queuedBytes <= lowWaterBytes) this.#gate.open();
   }
 
   #pollUntilDrained(): void {
     this.#timer = this.#clock.after(drainPollMs, () => {
-      this.#openGateWhenDrained();
+      if (this.queuedBytes <= lowWaterBytes) this.#gate.open();
       if (this.#gate.isAwaited) this.#pollUntilDrained();
     });
   }
@@ -154,9 +131,8 @@ export class WebSocketChannel implements Channel {
   #received(content: unknown): void {
     if (typeof content === 'string') this.#inbox.message(content);
     else if (content instanceof ArrayBuffer) readBinaryMessage(new Uint8Array(content), this.#inbox);
-    else if (content instanceof Uint8Array) readBinaryMessage(content, this.#inbox);
     else this.#inbox.unreadable('a message is neither text nor bytes');
-    if (!this.#isSteerable && this.#inbox.heldBytes > this.#maxHeldBytes) {
+    if (this.#inbox.heldBytes > this.#maxHeldBytes) {
       this.close(`the peer sent more than ${this.#maxHeldBytes} bytes that nobody was ready to take`);
     }
   }
@@ -171,10 +147,7 @@ export class WebSocketChannel implements Channel {
     this.#state = 'closing';
     this.#gate.open();
     this.#timer?.cancel();
-    this.#timer = this.#clock.afterIdle(closePatienceMs, () => {
-      this.#closed({ problem: 'the peer did not answer the close' });
-      this.#socket.terminate?.();
-    });
+    this.#timer = this.#clock.afterIdle(closePatienceMs, () => this.#closed({ problem: 'the peer did not answer the close' }));
   }
 
   #closed(end: ChannelEnd): void {

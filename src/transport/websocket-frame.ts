@@ -1,39 +1,110 @@
-// The frames a WebSocket server sends, RFC 6455 §5.2: whole, unmasked, uncompressed. Built here because one buffer and one write per
-// message take half the time of `ws`'s two.
+// The frames that either side of a WebSocket sends, RFC 6455 §5.2: whole, uncompressed, and a client's masked. One buffer
+// for each, so that one write sends it.
 
-import { binaryMark } from './line-framing.js';
+import type { BinaryParts } from '../rpc/channel.js';
+import type { MessageParts } from '../rpc/json-parts.js';
+import { binaryMark } from './binary-mark.js';
+import { mask } from './masking.js';
+import { partsLength, writeParts } from './message-parts.js';
 
-const textOpcode = 0x1;
-const binaryOpcode = 0x2;
+export const opcodes = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 
-/** A whole text message, ready to be written. */
-export function textFrame(text: string): Uint8Array {
-  const payloadBytes = Buffer.byteLength(text);
-  const headerBytes = headerLength(payloadBytes);
-  const frame = Buffer.allocUnsafe(headerBytes + payloadBytes);
-  writeHeader(frame, textOpcode, payloadBytes);
-  frame.write(text, headerBytes);
+/** Says that the first byte of a frame ends a message. */
+export const lastFragment = 0x80;
+
+/** Says that the second byte of a frame is followed by a masking key, behind the length. */
+export const masked = 0x80;
+
+export const maskingKeyBytes = 4;
+
+/** A control frame has room for no more. */
+export const longestControlBytes = 125;
+
+/** Gives a new 32-bit number for every frame that a client masks. */
+export type MaskingKeys = () => number;
+
+const noBytes = new Uint8Array(0);
+
+/** A frame that is yet to be written, into a buffer of exactly this length. */
+export interface UnwrittenFrame {
+  readonly length: number;
+  write(frame: Buffer): void;
+}
+
+/** A whole text message; masked when there are keys. */
+export function textFrame(text: string, keys?: MaskingKeys): UnwrittenFrame {
+  return unwritten(opcodes.text, Buffer.byteLength(text), { keys, write: (frame, at) => void frame.write(text, at) });
+}
+
+/** The same of a text in parts. */
+export function textFrameOf(parts: MessageParts, keys?: MaskingKeys): UnwrittenFrame {
+  return unwritten(opcodes.text, partsLength(parts), { keys, write: (frame, at) => void writeParts(frame, at, parts) });
+}
+
+/** One of our binary frames as a whole binary message, its mark included. */
+export function binaryFrame([head, body = noBytes]: BinaryParts, keys?: MaskingKeys): UnwrittenFrame {
+  const write = (frame: Buffer, at: number): void => {
+    frame[at] = binaryMark;
+    frame.set(head, at + 1);
+    frame.set(body, at + 1 + head.length);
+  };
+  return unwritten(opcodes.binary, head.length + body.length + 1, { keys, write });
+}
+
+export function pingFrame(keys?: MaskingKeys): Uint8Array {
+  return frameOf(opcodes.ping, 0, { keys, write() {} });
+}
+
+/** The answer to a ping, with the same payload. */
+export function pongFrame(payload: Uint8Array, keys?: MaskingKeys): Uint8Array {
+  return frameOf(opcodes.pong, payload.length, { keys, write: (frame, at) => frame.set(payload, at) });
+}
+
+/** Without a code when there is none; as much of the reason as there is room for. */
+export function closeFrame(
+  { code, reason }: { readonly code?: number; readonly reason: string },
+  keys?: MaskingKeys,
+): Uint8Array {
+  if (code === undefined) return frameOf(opcodes.close, 0, { keys, write() {} });
+  const text = new Uint8Array(longestControlBytes - 2);
+  const { written } = new TextEncoder().encodeInto(reason, text);
+  const write = (frame: Buffer, at: number): void => {
+    frame.writeUInt16BE(code, at);
+    frame.set(text.subarray(0, written), at + 2);
+  };
+  return frameOf(opcodes.close, written + 2, { keys, write });
+}
+
+interface Payload {
+  readonly keys: MaskingKeys | undefined;
+  /** Puts it into the frame from there on. */
+  readonly write: (frame: Buffer, at: number) => void;
+}
+
+function frameOf(opcode: number, payloadBytes: number, payload: Payload): Buffer {
+  const { length, write } = unwritten(opcode, payloadBytes, payload);
+  const frame = Buffer.allocUnsafe(length);
+  write(frame);
   return frame;
 }
 
-/** How many bytes the frame of a text message is. */
-export function textFrameLength(payloadBytes: number): number {
-  return headerLength(payloadBytes) + payloadBytes;
+function unwritten(opcode: number, payloadBytes: number, { keys, write }: Payload): UnwrittenFrame {
+  const headerBytes = headerLength(payloadBytes);
+  const payloadAt = headerBytes + (keys === undefined ? 0 : maskingKeyBytes);
+  return {
+    length: payloadAt + payloadBytes,
+    write: (frame) => {
+      writeHeader(frame, opcode, payloadBytes);
+      write(frame, payloadAt);
+      if (keys !== undefined) maskFrame(frame, { keyAt: headerBytes, key: keys() });
+    },
+  };
 }
 
-/** Writes the beginning of such a frame; returns where its payload begins. */
-export function startTextFrame(frame: Buffer, payloadBytes: number): number {
-  writeHeader(frame, textOpcode, payloadBytes);
-  return headerLength(payloadBytes);
-}
-
-/** What goes before the payload of one of our binary frames, its mark included. */
-export function binaryFrameHeader(payloadBytes: number): Uint8Array {
-  const headerBytes = headerLength(payloadBytes + 1);
-  const header = Buffer.allocUnsafe(headerBytes + 1);
-  writeHeader(header, binaryOpcode, payloadBytes + 1);
-  header[headerBytes] = binaryMark;
-  return header;
+function maskFrame(frame: Buffer, { keyAt, key }: { readonly keyAt: number; readonly key: number }): void {
+  frame[1] = (frame[1] ?? 0) | masked;
+  frame.writeInt32LE(key | 0, keyAt);
+  mask(frame.subarray(keyAt + maskingKeyBytes), key);
 }
 
 /** Lengths up to 125 stand in the second byte; 126 and 127 there announce two or eight bytes more. */
@@ -42,7 +113,7 @@ function headerLength(payloadBytes: number): number {
 }
 
 function writeHeader(frame: Buffer, opcode: number, payloadBytes: number): void {
-  frame[0] = 0x80 | opcode; // the only fragment
+  frame[0] = lastFragment | opcode;
   if (payloadBytes < 126) {
     frame[1] = payloadBytes;
   } else if (payloadBytes < 65_536) {

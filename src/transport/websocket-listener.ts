@@ -1,16 +1,16 @@
-// Accepts WebSocket connections and hands each on as a Channel, after somebody else has said who may come in. Plain HTTP requests go to
-// somebody else, too. Loads `ws` and Node's HTTP only when it is used.
+// Accepts WebSocket connections and hands each on as a Channel, after somebody else has said who may come in. Plain HTTP requests are
+// answered by somebody else, too, one for each connection. Loads Node's TLS only when it is used.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { EndpointError, formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
-import { refuseUpgrade, type Refusal } from './http-refusal.js';
+import { answerAndClose, type HttpAnswer, plainAnswer, type Refusal } from './http-answer.js';
+import type { RequestHead } from './http-head.js';
 import { bind, type CloseOptions, Listening } from './listening.js';
-import { WebSocketServerChannel } from './websocket-server-channel.js';
+import { awaitHead } from './request-head.js';
+import { isUpgrade, problemWithUpgrade, upgradeAnswer } from './websocket-handshake.js';
+import { NodeWebSocketChannel } from './websocket-node-channel.js';
 
 /** Often enough to keep proxies from forgetting a connection, and as often as Codex does. */
 const defaultPingMs = 30_000;
@@ -18,7 +18,7 @@ const defaultPingMs = 30_000;
 /** Connections beyond the channels: plain requests, handshakes under way, and those that are told that there is no room. */
 const spareConnections = 64;
 
-/** Longest a client may take over a TLS handshake or the headers of a request. */
+/** Longest a client may take over a TLS handshake or the head of a request. */
 const handshakeMs = 10_000;
 
 /** Who came in, and the subprotocol to be sent back if one of those offered is to be. */
@@ -36,9 +36,9 @@ export interface WebSocketListenerOptions<Identity> {
   readonly maxMessageBytes: number;
   readonly maxConnections: number;
   /** Asked about every upgrade before anything else is looked at. */
-  authorize(request: IncomingMessage): Admission<Identity> | Refusal;
+  authorize(request: RequestHead): Admission<Identity> | Refusal;
   /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, all of them are told what is here. */
-  onRequest?(request: IncomingMessage, response: ServerResponse): void;
+  answer?(request: RequestHead): HttpAnswer;
   /** Owns the channel from then on; nothing arrives before it listens. */
   onChannel(channel: Channel, identity: Identity): void;
   /** A peer that has given no sign of life by the next ping is cut off. */
@@ -49,20 +49,20 @@ export interface WebSocketListenerOptions<Identity> {
 /** Rejects with an EndpointError when the address cannot be listened on. */
 export async function listenWebSocket<Identity>(options: WebSocketListenerOptions<Identity>): Promise<WebSocketListener> {
   const { endpoint, clock = systemClock, pingMs = defaultPingMs } = options;
-  const [server, upgrade] = await Promise.all([createServer(options), createUpgrade(options.maxMessageBytes)]);
-  const listening = new Listening<WebSocketServerChannel>(server, clock);
+  const server = await createServer(options);
+  const listening = new Listening<NodeWebSocketChannel>(server, clock);
   server.maxConnections = options.maxConnections + spareConnections;
-  server.on('request', options.onRequest?.bind(options) ?? tellWhatIsHere);
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const verdict = options.authorize(request);
-    if (!verdict.ok) return refuseUpgrade(socket, verdict);
-    if (pathOf(request) !== '/') return refuseUpgrade(socket, { status: 404, text: whatIsHere });
-    if (listening.isClosing) return refuseUpgrade(socket, { status: 503, text: 'the server is stopping' });
-    if (listening.channels.size >= options.maxConnections) {
-      return refuseUpgrade(socket, { status: 503, text: `all ${options.maxConnections} connections are in use` });
-    }
-    upgrade({ request, socket, head, subprotocol: verdict.subprotocol }, (webSocket) => {
-      const channel = new WebSocketServerChannel({ webSocket, socket, peer: peerOf(request), clock });
+  server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
+    awaitHead(socket, { clock, handshakeMs }, (request, head) => {
+      if (!isUpgrade(request)) {
+        return answerAndClose(socket, options.answer?.(request) ?? tellWhatIsHere(request), clock.now());
+      }
+      const verdict = admit(request, options, listening);
+      if (!verdict.ok) return answerAndClose(socket, plainAnswer(verdict.status, verdict.text, verdict.headers), clock.now());
+      socket.write(upgradeAnswer(request, verdict.subprotocol));
+      const { maxMessageBytes } = options;
+      const role = { kind: 'server' } as const;
+      const channel = new NodeWebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
       listening.add(channel);
       options.onChannel(channel, verdict.identity);
     });
@@ -74,10 +74,10 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
 export class WebSocketListener {
   /** With the port the system chose. */
   readonly endpoint: WebSocketEndpoint;
-  readonly #listening: Listening<WebSocketServerChannel>;
+  readonly #listening: Listening<NodeWebSocketChannel>;
   readonly #pinging: Timer;
 
-  constructor(endpoint: WebSocketEndpoint, listening: Listening<WebSocketServerChannel>, pinging: Timer) {
+  constructor(endpoint: WebSocketEndpoint, listening: Listening<NodeWebSocketChannel>, pinging: Timer) {
     this.endpoint = endpoint;
     this.#listening = listening;
     this.#pinging = pinging;
@@ -100,42 +100,31 @@ export class WebSocketListener {
 }
 
 async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<never>, 'endpoint' | 'tls'>): Promise<Server> {
-  const timeouts = { headersTimeout: handshakeMs, requestTimeout: handshakeMs };
-  if (!endpoint.isSecure) {
-    const http = await import('node:http');
-    return http.createServer(timeouts);
-  }
+  if (!endpoint.isSecure) return createTcpServer({ noDelay: true });
   if (tls === undefined) throw new EndpointError(`listening on ${formatEndpoint(endpoint)} needs a certificate and its key`);
-  const https = await import('node:https');
-  return https.createServer({ ...timeouts, handshakeTimeout: handshakeMs, cert: tls.cert, key: tls.key });
+  const { createServer: createTlsServer } = await import('node:tls');
+  const { cert, key } = tls;
+  const server = createTlsServer({ cert, key, handshakeTimeout: handshakeMs, noDelay: true, ALPNProtocols: ['http/1.1'] });
+  return server.on('tlsClientError', (_error, socket) => void socket.destroy());
 }
 
-interface Upgrade {
-  readonly request: IncomingMessage;
-  readonly socket: Duplex;
-  readonly head: Buffer;
-  readonly subprotocol: string | undefined;
+/** Whether a request may become a WebSocket, and how it is refused when not. */
+function admit<Identity>(
+  request: RequestHead,
+  options: WebSocketListenerOptions<Identity>,
+  listening: Listening<NodeWebSocketChannel>,
+): Admission<Identity> | Refusal {
+  const verdict = options.authorize(request);
+  if (!verdict.ok) return verdict;
+  if (pathOf(request) !== '/') return { ok: false, status: 404, text: whatIsHere };
+  if (listening.isClosing) return { ok: false, status: 503, text: 'the server is stopping' };
+  if (listening.channels.size >= options.maxConnections) {
+    return { ok: false, status: 503, text: `all ${options.maxConnections} connections are in use` };
+  }
+  return problemWithUpgrade(request) ?? verdict;
 }
 
-/** Completes a handshake, or refuses a malformed one. */
-async function createUpgrade(maxMessageBytes: number): Promise<(upgrade: Upgrade, done: (webSocket: WebSocket) => void) => void> {
-  const { WebSocketServer } = await import('ws');
-  let subprotocol: string | undefined;
-  const upgrader = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    autoPong: false, // the channel answers pings
-    maxPayload: maxMessageBytes,
-    handleProtocols: () => subprotocol ?? false, // left to itself, `ws` sends back the first one offered, which may hold a token
-  });
-  return (upgrade, done) => {
-    subprotocol = upgrade.subprotocol;
-    upgrader.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, done); // calls back before it returns, or never
-  };
-}
-
-function startPinging(listening: Listening<WebSocketServerChannel>, clock: Clock, pingMs: number): Timer {
+function startPinging(listening: Listening<NodeWebSocketChannel>, clock: Clock, pingMs: number): Timer {
   let timer = clock.afterIdle(pingMs, pingAll);
   function pingAll(): void {
     for (const channel of listening.channels) channel.ping();
@@ -146,15 +135,15 @@ function startPinging(listening: Listening<WebSocketServerChannel>, clock: Clock
 
 const whatIsHere = 'there is a WebSocket at the path / and nothing else';
 
-function tellWhatIsHere(request: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(pathOf(request) === '/' ? 400 : 404, { 'content-type': 'text/plain; charset=utf-8' }).end(whatIsHere);
+function tellWhatIsHere(request: RequestHead): HttpAnswer {
+  return plainAnswer(pathOf(request) === '/' ? 400 : 404, whatIsHere);
 }
 
-function pathOf({ url = '' }: IncomingMessage): string | undefined {
+function pathOf({ url }: RequestHead): string | undefined {
   return url.split('?', 1)[0];
 }
 
-function peerOf({ socket: { remoteAddress = 'unknown', remotePort } }: IncomingMessage): string {
+function peerOf({ remoteAddress = 'unknown', remotePort }: Socket): string {
   return `${remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress}:${remotePort ?? 0}`;
 }
 

@@ -1,7 +1,7 @@
 // What our messages and endings look like on a WebSocket, for both sides. Knows no socket.
 
-import type { ChannelEnd, ChannelListener } from '../rpc/channel.js';
-import { binaryMark } from './line-framing.js';
+import type { BinaryParts, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+import { binaryMark } from './binary-mark.js';
 import { decodeUtf8 } from './utf8.js';
 
 /** Sent with a close that has a problem; from the range that programs, browsers included, may use as they like. */
@@ -14,7 +14,7 @@ const longestReasonBytes = 123;
 const goodOrderCodes = [1000, 1001, 1005];
 
 /** Gave no close frame: the connection broke. */
-const brokenCode = 1006;
+export const brokenCode = 1006;
 
 /** A binary message is one of our frames if the mark comes first, else it may hold JSON text. */
 export function readBinaryMessage(bytes: Uint8Array, listener: ChannelListener): void {
@@ -35,10 +35,11 @@ function startOf(first: number | undefined): string {
 }
 
 /** A frame as the payload of a binary message. */
-export function binaryMessage(frame: Uint8Array): Uint8Array<ArrayBuffer> {
-  const message = new Uint8Array(frame.length + 1);
+export function binaryMessage([head, body = new Uint8Array(0)]: BinaryParts): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(1 + head.length + body.length);
   message[0] = binaryMark;
-  message.set(frame, 1);
+  message.set(head, 1);
+  message.set(body, 1 + head.length);
   return message;
 }
 

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Verdict } from '#src/server/auth/index.js';
-import { type FrontState, type HttpAnswer, answerHttp } from '#src/server/http-front.js';
+import { type FrontState, answerHttp } from '#src/server/http-front.js';
+import type { HttpAnswer } from '#src/transport/http-answer.js';
 
 const admitted: Verdict = { ok: true, identity: { subject: 'anybody' }, subprotocol: undefined };
 const tokenless: Verdict = { ok: false, status: 401, text: 'a token is needed', headers: { 'www-authenticate': 'Bearer' } };

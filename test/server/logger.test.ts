@@ -14,9 +14,9 @@ const loggerModule = JSON.stringify(fileURLToPath(new URL('../../dist/server/log
 /** Runs a piece of a program that has `createLogger`. */
 const program = (code: string) => ['--input-type=module', '-e', `import { createLogger } from ${loggerModule};\n${code}`];
 
-async function logged(write: (log: Awaited<ReturnType<typeof createLogger>>) => void, level: LoggerOptions['level'] = 'debug') {
+async function logged(write: (log: ReturnType<typeof createLogger>) => void, level: LoggerOptions['level'] = 'debug') {
   const lines: string[] = [];
-  await using log = await createLogger({ level, sink: { write: (line) => void lines.push(line) } });
+  await using log = createLogger({ level, sink: { write: (line) => void lines.push(line) } });
   write(log);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
@@ -32,7 +32,7 @@ describe('the log', () => {
   });
 
   test('leaves out what is below its level, and everything when silent', async () => {
-    const all = (log: Awaited<ReturnType<typeof createLogger>>) => {
+    const all = (log: ReturnType<typeof createLogger>) => {
       for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level](level);
     };
     const levels = async (level: LoggerOptions['level']) => (await logged(all, level)).map((line) => line['msg']);
@@ -78,14 +78,14 @@ describe('the log', () => {
   });
 
   test('goes to stderr, never to stdout, and is whole when it is closed', () => {
-    const code = `{ const log = await createLogger({ level: 'info' }); for (let i = 0; i < 1000; i += 1) log.info('line', { i });
+    const code = `{ const log = createLogger({ level: 'info' }); for (let i = 0; i < 1000; i += 1) log.info('line', { i });
       await log[Symbol.asyncDispose](); await log[Symbol.asyncDispose](); log.info('too late'); }`;
     const { status, stdout, stderr } = spawnSync(process.execPath, program(code), { encoding: 'utf8' });
     assert.deepEqual([status, stdout, stderr.split('\n').length], [0, '', 1001]);
   });
 
   test('drops lines, and says how many, rather than wait for a stderr that nobody reads', async () => {
-    const code = `const log = await createLogger({ level: 'info' }); const text = 'x'.repeat(1000);
+    const code = `const log = createLogger({ level: 'info' }); const text = 'x'.repeat(1000);
       for (let i = 0; i < 5000; i += 1) log.info(text);
       process.stdout.write('still here'); process.stdin.once('data', async () => {
         log.info('last'); await log[Symbol.asyncDispose](); process.exit(0); }).resume();`;
@@ -105,7 +105,7 @@ describe('the log', () => {
   });
 
   test('does not keep a server from ending when nobody reads stderr', async () => {
-    const code = `const log = await createLogger({ level: 'info' }); for (let i = 0; i < 5000; i += 1) log.info('x'.repeat(1000));
+    const code = `const log = createLogger({ level: 'info' }); for (let i = 0; i < 5000; i += 1) log.info('x'.repeat(1000));
       await log[Symbol.asyncDispose](); process.exit(0);`;
     const child = spawn(process.execPath, program(code), { stdio: ['ignore', 'ignore', 'pipe'] });
     const [status] = (await once(child, 'exit')) as [number];

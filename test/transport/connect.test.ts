@@ -79,7 +79,7 @@ describe('a server that', () => {
     await using listener = await listenWebSocket({
       ...openDoor,
       authorize({ headers, url }) {
-        seen.resolve(`${url} ${headers.authorization}`);
+        seen.resolve(`${url} ${String(headers['authorization'])}`);
         return { ok: true, identity: '' };
       },
       onChannel() {},

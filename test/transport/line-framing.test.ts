@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { LineFraming, binaryHeader, encodeLine } from '#src/transport/line-framing.js';
+import { LineFraming, encodeLine, markedFrame } from '#src/transport/line-framing.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { type Arrival, Recorder } from './recorder.js';
 
@@ -184,7 +184,10 @@ function read(...pieces: (Uint8Array | string)[]): Arrival[] {
 }
 
 function frame(payload: Uint8Array): Buffer {
-  return Buffer.concat([binaryHeader(payload.length), payload]);
+  const { length, write } = markedFrame([payload]);
+  const room = Buffer.alloc(length);
+  write(room);
+  return room;
 }
 
 /** Pieces of these sizes, over and over; at least one byte each now and then, so that it ends. */

@@ -15,7 +15,7 @@ describe('in one turn', () => {
     outbox.write('1');
     assert.deepEqual(writes, ['1']);
     outbox.write('2');
-    outbox.writeBoth(Buffer.from('3'), Buffer.from('4'));
+    outbox.compose({ length: 2, write: (room) => void room.write('34') });
     assert.deepEqual(writes, ['1']);
     await Promise.resolve();
     outbox.write('5');

@@ -17,7 +17,7 @@ guardAgainstLeaks();
 describe('an upgrade', () => {
   test('is let in with the identity that was found', async () => {
     await using door = await listen({
-      authorize: ({ headers }) => ({ ok: true, identity: headers.authorization ?? 'nobody' }),
+      authorize: ({ headers }) => ({ ok: true, identity: String(headers['authorization'] ?? 'nobody') }),
     });
     await using _client = await join(door, { headers: { authorization: 'Bearer t' } });
     assert.deepEqual(door.identities, ['Bearer t']);
@@ -120,7 +120,7 @@ describe('a plain request', () => {
 
   test('is answered by whoever answers them', async () => {
     await using door = await listen({
-      onRequest: ({ method, url }, response) => void response.writeHead(200).end(`${method} ${url}`),
+      answer: ({ method, url }) => ({ status: 200, body: `${method} ${url}`, headers: {} }),
     });
     assert.equal((await plain(`${door.listener.url}/readyz`)).text, 'GET /readyz');
     assert.equal((await plain(`${door.listener.url}/`, 'POST')).text, 'POST /');

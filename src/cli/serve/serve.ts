@@ -56,7 +56,7 @@ function spelled({ name, text }: Extract<Word, { kind: 'option' }>): string {
 }
 
 async function run(config: ServeConfig): Promise<void> {
-  await using logger = await createLogger({ level: config.logLevel });
+  await using logger = createLogger({ level: config.logLevel });
   if (config.logLevel !== 'silent') endWithFaults(logger);
   for (const warning of config.warnings) logger.warn(warning);
   const metrics = new ServerMetrics();

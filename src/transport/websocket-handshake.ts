@@ -1,0 +1,54 @@
+// The handshake that turns a connection into a WebSocket, RFC 6455 §4, as far as both sides must agree on it. Knows no socket.
+
+import type { Refusal } from './http-answer.js';
+import type { RequestHead } from './http-head.js';
+import { sha1 } from './sha1.js';
+
+/** Joined to the client's key before it is hashed, so that no server says yes by accident. */
+const serverGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+export const webSocketVersion = '13';
+
+/** What the server sends back for the key, which proves that it knows what a WebSocket is, and nothing else. */
+export function acceptKey(key: string): string {
+  return sha1(Buffer.from(key + serverGuid, 'latin1')).toString('base64');
+}
+
+/** Whether a request wants to become a WebSocket; it may still be malformed. */
+export function isUpgrade({ headers: { connection, upgrade } }: RequestHead): boolean {
+  return tokensIn(upgrade).includes('websocket') && tokensIn(connection).includes('upgrade');
+}
+
+/** Why a request that wants to become a WebSocket cannot; undefined when it can. */
+export function problemWithUpgrade({ method, headers }: RequestHead): Refusal | undefined {
+  if (method !== 'GET') return refusal(405, `a WebSocket begins with GET, not ${method}`, { allow: 'GET' });
+  if (keyIn(headers) === undefined) return refusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64, once');
+  if (headers['sec-websocket-version'] === webSocketVersion) return undefined;
+  const spoken = { 'sec-websocket-version': webSocketVersion, upgrade: 'websocket' };
+  return refusal(426, `Sec-WebSocket-Version must be ${webSocketVersion}`, spoken);
+}
+
+/** The whole answer to a request without a problem. */
+export function upgradeAnswer({ headers }: RequestHead, subprotocol: string | undefined): string {
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${acceptKey(keyIn(headers) ?? '')}`,
+    ...(subprotocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${subprotocol}`]),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+function refusal(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Refusal {
+  return { ok: false, status, text, headers };
+}
+
+function keyIn(headers: RequestHead['headers']): string | undefined {
+  const key = headers['sec-websocket-key'];
+  return typeof key === 'string' && /^[+/\dA-Za-z]{22}==$/.test(key) ? key : undefined;
+}
+
+function tokensIn(header: string | readonly string[] | undefined): string[] {
+  return [header ?? []].flat().flatMap((line) => line.split(',').map((token) => token.trim().toLowerCase()));
+}
