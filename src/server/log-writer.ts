@@ -1,14 +1,15 @@
-// Lines on their way to a file descriptor that may take them slowly or not at all: written one batch at a time outside the event loop,
-// queued up to a limit, and dropped beyond it. So a full pipe never stops the server.
+// Lines on their way to stderr, which may take them slowly or not at all: one batch at a time, queued up to a limit, and dropped beyond
+// it. So a full pipe never stops the server.
 
-import { write } from 'node:fs';
+import { fstatSync, write, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { type Clock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 
 /** Lines waiting for a reader. More are dropped. */
 const queuedLogBytes = 1024 * 1024;
 
-/** Written at once: a pipe's capacity can be shared with others, and what waits for it holds a thread. */
+/** Written at once. */
 const batchBytes = 16 * 1024;
 
 /** Pause before a descriptor that cannot take anything right now, and says so instead of waiting, is asked again. */
@@ -17,8 +18,13 @@ const retryMs = 100;
 /** How long closing waits for the rest to be taken. */
 const flushMs = 500;
 
+const stderr = 2;
+
+/** Begins to write bytes, and tells how many it has written. */
+type Put = (bytes: Uint8Array, done: (error: NodeJS.ErrnoException | null | undefined, written: number) => void) => void;
+
 export class LogWriter {
-  readonly #descriptor: number;
+  readonly #put: Put = putToStderr();
   readonly #clock: Clock;
   #lines: string[] = [];
   #queuedBytes = 0;
@@ -26,8 +32,7 @@ export class LogWriter {
   #lostLines = 0;
   #flushed: Deferred<void> | undefined;
 
-  constructor(descriptor: number, clock: Clock) {
-    this.#descriptor = descriptor;
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -54,9 +59,9 @@ export class LogWriter {
   /** Waits until everything is written, but not for long. */
   async flush(): Promise<void> {
     if (!this.#isWriting) return;
-    this.#flushed ??= deferred();
-    const timer = this.#clock.after(flushMs, () => this.#flushed?.resolve());
-    await this.#flushed.promise;
+    const flushed = (this.#flushed ??= deferred());
+    const timer = this.#clock.after(flushMs, () => flushed.resolve());
+    await flushed.promise;
     timer.cancel();
   }
 
@@ -79,16 +84,41 @@ export class LogWriter {
     return count;
   }
 
-  #writeRest(rest: Buffer, batch: { readonly bytes: number; readonly lines: number }): void {
-    write(this.#descriptor, rest, (error, written) => {
+  #writeRest(rest: Uint8Array, batch: { readonly bytes: number; readonly lines: number }): void {
+    this.#put(rest, (error, written) => {
       if (error?.code === 'EAGAIN') {
         this.#clock.after(retryMs, () => this.#writeRest(rest, batch));
         return;
       }
-      if (error === null && written < rest.length) return this.#writeRest(rest.subarray(written), batch);
-      if (error !== null) this.#lostLines += batch.lines; // a full disk behind stderr is no reason to end processes
+      const hasFailed = error !== null && error !== undefined;
+      if (!hasFailed && written < rest.length) return this.#writeRest(rest.subarray(written), batch);
+      if (hasFailed) this.#lostLines += batch.lines; // a full disk behind stderr is no reason to end processes
       this.#queuedBytes -= batch.bytes;
       this.#writeNext();
     });
   }
+}
+
+/**
+ * A pipe or socket is written to as far as it takes it. A stopped terminal would stop whoever writes to it, so that is left to a thread;
+ * a thread waiting for a pipe would keep the program from ending.
+ */
+function putToStderr(): Put {
+  const stats = fstatSync(stderr);
+  if (stats.isFIFO() || stats.isSocket()) {
+    process.stderr.on('error', () => {}); // each write tells its own
+    return (bytes, done) => void process.stderr.write(bytes, (error) => done(error, bytes.length));
+  }
+  if (isatty(stderr)) return (bytes, done) => write(stderr, bytes, done);
+  return putToFile;
+}
+
+function putToFile(bytes: Uint8Array, done: Parameters<Put>[1]): void {
+  let [problem, written]: [NodeJS.ErrnoException | null, number] = [null, 0];
+  try {
+    written = writeSync(stderr, bytes);
+  } catch (error) {
+    problem = error instanceof Error ? error : new Error(String(error));
+  }
+  done(problem, written);
 }

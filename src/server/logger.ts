@@ -20,15 +20,13 @@ export interface LogSink {
 
 export interface OwnedLogger extends Logger, AsyncDisposable {}
 
-const stderrDescriptor = 2;
-
 /** From the least important on. */
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** Whoever creates it disposes it, which writes what is left. A stderr that takes nothing keeps Node alive: end with `process.exit`. */
 export function createLogger({ level, sink, clock = systemClock }: LoggerOptions): OwnedLogger {
   if (level === 'silent') return { ...silentLogger, [Symbol.asyncDispose]: async () => {} };
-  const stderr = sink === undefined ? new LogWriter(stderrDescriptor, clock) : undefined;
+  const stderr = sink === undefined ? new LogWriter(clock) : undefined;
   let isClosed = false;
   let droppedLines = 0;
   const write = (lineLevel: LogLevel, message: string, fields: LogFields = {}) => {
