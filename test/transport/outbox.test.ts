@@ -60,6 +60,17 @@ test('a writable that takes more than our mark by itself is not waited for', asy
   assert.equal(outbox.write('x'.repeat(1_000_001)), false);
 });
 
+test('long messages that wait keep their content, however many there are', () => {
+  const taken: Buffer[] = [];
+  const writable = new Writable({ write: (content: Buffer, _encoding, _done) => void taken.push(content) });
+  const outbox = new Outbox(writable);
+  const send = (letter: string) => outbox.compose({ length: 10_000, write: (room) => void room.fill(letter) });
+  for (const letter of 'abc') send(letter);
+  send('d');
+  // The first is with the system, which has not said that it is done with it.
+  assert.equal(taken.map((content) => content.toString()).join(), 'a'.repeat(10_000));
+});
+
 /** A writable, and what came out of it in one piece. */
 function collect() {
   const writes: string[] = [];
