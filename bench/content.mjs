@@ -1,0 +1,98 @@
+// What processes write here: a block, again and again. Whoever knows the offset knows every byte after it, so that output is checked
+// by comparing memory with memory, in base64 too, at several gigabytes a second: the check costs both servers the same, and little.
+
+/** Longest piece compared at once; a longer chunk takes several turns. */
+const pieceBytes = 66 * 1024;
+const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+const padding = 0x3d;
+
+/** Three bytes are four characters, so that a block whose length three divides is periodic in base64 too. */
+const groupBytes = 3;
+const groupChars = 4;
+
+export class Content {
+  #period;
+  #bytes;
+  /** Base64 of what follows an offset, for each remainder that offsets have when divided by three. */
+  #texts;
+
+  /** @param {Buffer} block at least one byte */
+  constructor(block) {
+    const whole = block.length % groupBytes === 0 ? block : Buffer.concat([block, block, block]);
+    this.#period = whole.length;
+    this.#bytes = Buffer.alloc(this.#period + pieceBytes + groupBytes, whole);
+    this.#texts = [0, 1, 2].map((shift) => Buffer.from(this.#bytes.toString('base64', shift, shift + this.#period + pieceBytes)));
+  }
+
+  /** The bytes from an offset on; `count` at most the length of a piece. */
+  slice(offset, count) {
+    const from = offset % this.#period;
+    return this.#bytes.subarray(from, from + count);
+  }
+
+  matches(offset, { bytes, start, end }) {
+    let at = offset;
+    for (let from = start; from < end; ) {
+      const to = Math.min(end, from + pieceBytes);
+      const expected = at % this.#period;
+      if (bytes.compare(this.#bytes, expected, expected + to - from, from, to) !== 0) return false;
+      at += to - from;
+      from = to;
+    }
+    return true;
+  }
+
+  /** @returns {number} how many bytes the text stands for; -1 when they are not the ones that belong there */
+  matchesBase64(offset, { bytes, start, end }) {
+    if ((end - start) % groupChars !== 0 || start === end) return start === end ? 0 : -1;
+    const padded = bytes[end - 2] === padding ? 2 : bytes[end - 1] === padding ? 1 : 0;
+    const groupsEnd = padded === 0 ? end : end - groupChars;
+    const pieceChars = (pieceBytes / groupBytes) * groupChars;
+    let at = offset;
+    for (let from = start; from < groupsEnd; ) {
+      const to = Math.min(groupsEnd, from + pieceChars);
+      const expected = at % this.#period;
+      const shift = expected % groupBytes;
+      const textAt = ((expected - shift) / groupBytes) * groupChars;
+      if (bytes.compare(this.#texts[shift], textAt, textAt + to - from, from, to) !== 0) return -1;
+      at += ((to - from) / groupChars) * groupBytes;
+      from = to;
+    }
+    if (padded === 0) return at - offset;
+    return this.#endsWith(at, { bytes, start: groupsEnd, left: groupBytes - padded }) ? at - offset + groupBytes - padded : -1;
+  }
+
+  /** One or two bytes with their padding. */
+  #endsWith(offset, { bytes, start, left }) {
+    const [first, second] = this.slice(offset, 2);
+    const next = left === 2 ? second : 0;
+    return (
+      bytes[start] === alphabet[first >> 2] &&
+      bytes[start + 1] === alphabet[((first & 0x03) << 4) | (next >> 4)] &&
+      bytes[start + 2] === (left === 2 ? alphabet[(next & 0x0f) << 2] : padding)
+    );
+  }
+}
+
+/** Printed by a process on a terminal when the terminal is ready: the block begins with it. */
+export const readyMark = 'ok.';
+
+/**
+ * No power of two has a factor in common with it: bytes that are lost, come twice or change places by whole pages or pipes are in the
+ * wrong phase, and seen.
+ */
+const floodBlockBytes = 65_523;
+const firstPrintable = 0x20;
+const printableCount = 95;
+
+/** Printable, because codex changes line ends that are written to a terminal; in an order without short repetitions. */
+export function floodBlock() {
+  const block = Buffer.alloc(floodBlockBytes);
+  let state = 1;
+  for (let at = 0; at < block.length; at += 1) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    block[at] = firstPrintable + ((state >>> 16) % printableCount);
+  }
+  block.latin1Write(readyMark, 0);
+  return block;
+}

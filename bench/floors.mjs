@@ -1,0 +1,108 @@
+// What the machine can do without a server: no line can be better than these.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { searchPath } from './environment.mjs';
+import { openWebSocket } from './websocket-wire.mjs';
+
+const shell = '/bin/sh';
+const env = { PATH: searchPath };
+
+/** A small shell that forks, executes and waits, again and again: milliseconds for each. */
+export function shellSpawnMs(count) {
+  const startedAt = performance.now();
+  const script = `i=0; while [ $i -lt ${count} ]; do /bin/true; i=$((i + 1)); done`;
+  const { status } = spawnSync(shell, ['-c', script], { env, stdio: 'ignore' });
+  if (status !== 0) throw new Error(`the shell ended with code ${status}`);
+  return (performance.now() - startedAt) / count;
+}
+
+/** Round trips to a WebSocket server that only echoes. @returns {Promise<number[]>} milliseconds */
+export async function webSocketEchoMs({ bytes, count }) {
+  const program = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const [line] = await once(child.stdout, 'data');
+    let answered;
+    const wire = await openWebSocket(String(line).trim(), {
+      reads: 'nudge',
+      onText: (_bytes, start, end) => answered(end - start),
+      onBinary: () => {},
+      onEnd: () => {},
+    });
+    const payload = 'x'.repeat(bytes);
+    const times = [];
+    for (let turn = 0; turn < count; turn += 1) {
+      const startedAt = performance.now();
+      const length = await new Promise((resolve) => {
+        answered = resolve;
+        wire.send(payload);
+      });
+      if (length !== bytes) throw new Error(`the echo of ${bytes} bytes has ${length}`);
+      times.push(performance.now() - startedAt);
+    }
+    wire.close();
+    return times;
+  } finally {
+    await ended(child);
+  }
+}
+
+/** Round trips through `cat` and two pipes of Node. @returns {Promise<number[]>} milliseconds */
+export async function catEchoMs({ bytes, count }) {
+  const child = spawn('cat', { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  try {
+    let missing = 0;
+    let answered;
+    child.stdout.on('data', (piece) => {
+      missing -= piece.length;
+      if (missing === 0) answered();
+    });
+    const payload = Buffer.alloc(bytes, 'x');
+    const times = [];
+    for (let turn = 0; turn < count; turn += 1) {
+      const startedAt = performance.now();
+      missing = bytes;
+      await new Promise((resolve) => {
+        answered = resolve;
+        child.stdin.write(payload);
+      });
+      times.push(performance.now() - startedAt);
+    }
+    return times;
+  } finally {
+    await ended(child);
+  }
+}
+
+/** `cat` into pipes that this program reads, so many at a time: seconds until the last has ended. */
+export async function catFloodSeconds({ files, total, count = 1 }) {
+  const startedAt = performance.now();
+  const drain = async () => {
+    const child = spawn('cat', files, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let received = 0;
+    child.stdout.on('data', (piece) => (received += piece.length));
+    await once(child, 'close');
+    if (received !== total) throw new Error(`cat wrote ${received} bytes instead of ${total}`);
+  };
+  await Promise.all(Array.from({ length: count }, drain));
+  return (performance.now() - startedAt) / 1000;
+}
+
+/** Shells that print lines for nobody, so many at a time: seconds until the last has ended. */
+export async function shellLinesSeconds({ script, count }) {
+  const children = Array.from({ length: count }, () => spawn(shell, ['-c', `read go; ${script}`], { env, stdio: ['pipe', 'ignore', 'ignore'] }));
+  await Promise.all(children.map((child) => once(child, 'spawn')));
+  const startedAt = performance.now();
+  for (const child of children) child.stdin.end('go\n');
+  await Promise.all(children.map((child) => once(child, 'exit')));
+  return (performance.now() - startedAt) / 1000;
+}
+
+async function ended(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}

@@ -1,0 +1,78 @@
+// A process as the client sees it: which event is due, how much of its output came, and whether that is what it writes.
+
+export class Followed {
+  id;
+  /** Resolves with the reply to its start. */
+  started;
+  /** Resolves when nothing more can come, with the moment of that. */
+  closed;
+  exitCode;
+  nextSeq = 1;
+  received = 0;
+  acknowledgedBytes = 0;
+  /** Events before their turn, as they came. */
+  early = new Map();
+  /** Called after each chunk. */
+  onOutput;
+  #content;
+  #total;
+  #close;
+  #waiting;
+  #failure;
+
+  constructor({ number, content, total }) {
+    this.id = `p${number}`;
+    this.#content = content;
+    this.#total = total;
+    this.closed = new Promise((resolve, reject) => (this.#close = { resolve, reject }));
+    this.closed.catch(() => {}); // whoever waits for it sees it
+  }
+
+  takeBase64(chunk) {
+    const count = this.#content?.matchesBase64(this.received, chunk) ?? -1;
+    if (count === -1) this.#refuse(chunk.bytes.toString('latin1', chunk.start, chunk.end), 'base64');
+    this.#took(count);
+  }
+
+  takeBytes(chunk) {
+    if (this.#content?.matches(this.received, chunk) !== true) {
+      this.#refuse(chunk.bytes.toString('latin1', chunk.start, chunk.end), 'latin1');
+    }
+    this.#took(chunk.end - chunk.start);
+  }
+
+  takeClosed() {
+    if (this.#total !== undefined && (this.received !== this.#total || this.exitCode !== 0)) {
+      const found = `${this.received} bytes and code ${this.exitCode}`;
+      throw new Error(`${this.id} closed after ${found} instead of ${this.#total} bytes and code 0`);
+    }
+    this.#close.resolve(performance.now());
+  }
+
+  /** Resolves when this much has been received altogether, at once with the chunk that completes it. */
+  hasReceived(bytes) {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.received >= bytes) return Promise.resolve();
+    return new Promise((resolve, reject) => (this.#waiting = { bytes, resolve, reject }));
+  }
+
+  fail(error) {
+    this.#failure = error;
+    this.#close.reject(error);
+    this.#waiting?.reject(error);
+  }
+
+  #took(count) {
+    this.received += count;
+    this.onOutput?.(count);
+    if (this.#waiting === undefined || this.received < this.#waiting.bytes) return;
+    const { resolve } = this.#waiting;
+    this.#waiting = undefined;
+    resolve();
+  }
+
+  #refuse(text, encoding) {
+    const found = JSON.stringify(Buffer.from(text, encoding).toString('latin1').slice(0, 80));
+    throw new Error(`${this.id} sent wrong bytes from offset ${this.received} on: ${found}`);
+  }
+}

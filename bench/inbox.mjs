@@ -1,0 +1,42 @@
+// Bytes that have come and wait to be parsed, in one buffer that is read into and parsed in place: a client that copies little leaves
+// the processors to the servers it measures.
+
+/** Below this much room the unread rest moves to the front, in bytes: as much as a read usually brings. */
+const leastRoomBytes = 256 * 1024;
+
+export class Inbox {
+  bytes = Buffer.allocUnsafeSlow(2 * 1024 * 1024);
+  /** What is between is unread. */
+  start = 0;
+  end = 0;
+
+  /** Where the next bytes are to be put; `took` says how many there were. */
+  room() {
+    if (this.start === this.end) this.start = this.end = 0;
+    if (this.bytes.length - this.end < leastRoomBytes) this.#makeRoom();
+    return this.bytes.subarray(this.end);
+  }
+
+  took(count) {
+    this.end += count;
+  }
+
+  append(piece) {
+    let from = 0;
+    while (from < piece.length) {
+      const count = piece.copy(this.room(), 0, from);
+      this.took(count);
+      from += count;
+    }
+  }
+
+  /** A message longer than half of the buffer gets a larger one. */
+  #makeRoom() {
+    const unread = this.end - this.start;
+    const next = unread > this.bytes.length / 2 ? Buffer.allocUnsafeSlow(this.bytes.length * 2) : this.bytes;
+    this.bytes.copy(next, 0, this.start, this.end);
+    this.bytes = next;
+    this.start = 0;
+    this.end = unread;
+  }
+}

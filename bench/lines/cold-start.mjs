@@ -1,0 +1,71 @@
+// From the start of the program to the reply to `initialize`, beside a Node that does nothing.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { median } from '../../scripts/measure.mjs';
+import { Server } from '../server.mjs';
+
+const sizes = { full: { count: 7 }, quick: { count: 2 } };
+const ms = { unit: 'ms', better: 'lower' };
+
+/** What "≤ 1.9× of bare node" is when more than 1 is better. */
+const ofBareNode = { ws: 1 / 1.9, stdio: 1 / 1.35 };
+
+export const coldStartLines = [
+  {
+    name: 'cold start',
+    sizes,
+    metrics: {
+      reply: { ...ms, name: 'program → initialize reply' },
+      overNode: { ...ms, name: 'the same, beside a bare node that writes a byte', against: 'floor', atLeast: ofBareNode },
+    },
+    async measureTarget(order) {
+      const reply = await coldStartMs(order);
+      return { reply, overNode: reply };
+    },
+    floor: {
+      name: 'a bare node, to the byte it writes',
+      measure: async ({ size, stage }) => ({ overNode: await bareNodeMs({ count: size.count, env: stage.env, until: 'byte' }) }),
+    },
+  },
+  {
+    name: 'cold start, codex as npm installs it',
+    sizes,
+    codex: 'launcher',
+    metrics: { reply: { ...ms, name: 'program → initialize reply', atLeast: { ws: 1, stdio: 1 } } },
+    measureTarget: async (order) => ({ reply: await coldStartMs(order) }),
+    floor: {
+      name: 'node -e 0, to its end',
+      measure: async ({ size, stage }) => ({ reply: await bareNodeMs({ count: size.count, env: stage.env, until: 'exit' }) }),
+    },
+  },
+];
+
+async function coldStartMs({ target, transport, stage, size }) {
+  const times = [];
+  while (times.length < size.count) {
+    const startedAt = performance.now();
+    const server = await Server.launch(target, { transport, env: stage.env });
+    try {
+      await server.connect();
+      times.push(performance.now() - startedAt);
+    } finally {
+      await server.stop();
+    }
+  }
+  return median(times);
+}
+
+async function bareNodeMs({ count, env, until }) {
+  const times = [];
+  while (times.length < count) {
+    const startedAt = performance.now();
+    const script = until === 'byte' ? 'process.stdout.write("x")' : '0';
+    const child = spawn(process.execPath, ['-e', script], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const exit = once(child, 'exit');
+    await (until === 'byte' ? once(child.stdout, 'data') : exit);
+    times.push(performance.now() - startedAt);
+    await exit;
+  }
+  return median(times);
+}

@@ -1,0 +1,61 @@
+// Round trips through a process that sends back what it gets.
+
+import { median, quantile } from '../../scripts/measure.mjs';
+import { readyMark } from '../content.mjs';
+import { catEchoMs, webSocketEchoMs } from '../floors.mjs';
+
+const sizesOf = { 64: '64 B', 16_384: '16 KiB' };
+const us = { unit: 'µs', better: 'lower' };
+
+export const echoLines = ['pipe', 'tty'].flatMap((io) =>
+  Object.entries(sizesOf).map(([bytes, label]) => ({
+    name: `echo ${label}, ${io}`,
+    reads: 'nudge',
+    sizes: { full: { count: 500, warmUps: 200 }, quick: { count: 30, warmUps: 10 } },
+    metrics: {
+      p50: { ...us, name: 'p50', atLeast: { ws: 1.2, stdio: 1.8 } },
+      p99: { ...us, name: 'p99', atLeast: { ws: 1, stdio: 1 } },
+    },
+    async measure({ peer, stage, size }) {
+      const child = await startEcho(peer, { io, content: stage.content });
+      const echo = { content: stage.content, bytes: Number(bytes) };
+      await echoTimes(peer, child, { ...echo, count: size.warmUps });
+      const times = await echoTimes(peer, child, { ...echo, count: size.count });
+      return { p50: quantile(times, 0.5) * 1000, p99: quantile(times, 0.99) * 1000 };
+    },
+    floor: floorOf(io, Number(bytes)),
+  })),
+);
+
+function floorOf(io, bytes) {
+  if (io === 'tty') return undefined;
+  const inMicroseconds = (times) => ({ p50: median(times) * 1000, p99: quantile(times, 0.99) * 1000 });
+  return {
+    name: 'ws: a WebSocket server that only echoes; stdio: cat through pipes',
+    measure: async ({ size, transport }) =>
+      inMicroseconds(await (transport === 'ws' ? webSocketEchoMs : catEchoMs)({ bytes, count: size.count })),
+  };
+}
+
+/** `cat` that is ready. On a terminal it waits until nothing else answers and nothing is changed on the way. */
+export async function startEcho(peer, { io, content }) {
+  const argv = io === 'pipe' ? ['cat'] : ['sh', '-c', `stty raw -echo; printf ${readyMark}; exec cat`];
+  const child = peer.start({ argv, io: io === 'pipe' ? 'input' : 'tty', content });
+  await child.started;
+  if (io === 'tty') await child.hasReceived(readyMark.length);
+  return child;
+}
+
+/** One after the other, in milliseconds, until `count` or as long as `isWanted`. */
+export async function echoTimes(peer, child, { content, bytes, count = Infinity, isWanted = () => true }) {
+  const times = [];
+  while (times.length < count && isWanted()) {
+    const startedAt = performance.now();
+    const due = child.received + bytes;
+    const written = peer.write(child, content.slice(child.received, bytes));
+    await child.hasReceived(due);
+    times.push(performance.now() - startedAt);
+    await written;
+  }
+  return times;
+}

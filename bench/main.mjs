@@ -1,0 +1,102 @@
+// Measures `sluice serve` beside `codex exec-server` and beside what the machine can do without either. Every byte and every sequence
+// number is checked: wrong ones make it fail, slow ones do not.
+//
+//   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--sluice-only] [--json [FILE]]
+
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { wholeNumber } from '../scripts/measure.mjs';
+import { allLines } from './lines/all.mjs';
+import { markdownOf } from './report.mjs';
+import { run } from './run.mjs';
+import { Stage } from './stage.mjs';
+import { summarize } from './summary.mjs';
+import { codexTargets, sluiceTarget } from './targets.mjs';
+
+const { values: options } = parseArgs({
+  args: withJsonTarget(process.argv.slice(2)),
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [] },
+    transport: { type: 'string' },
+    'sluice-only': { type: 'boolean', default: false },
+    json: { type: 'string' },
+  },
+});
+const say = (text) => process.stderr.write(`${text}\n`);
+const rounds = wholeNumber('rounds', options.rounds ?? (options.quick ? '1' : '5'));
+const transports = transportsOf(options.transport);
+const lines = linesOf(options.only);
+
+const startedAt = performance.now();
+const stage = new Stage();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stopAtOnce);
+try {
+  const codex = codexIfAny();
+  const sizes = options.quick ? 'quick' : 'full';
+  const { samples, failures, checked } = await run({ lines, transports, rounds, sizes, sluice: sluiceTarget(), codex, stage, say });
+  report({ rows: summarize({ lines, samples, transports }), failures, checked, hasCodex: codex !== undefined });
+  if (failures.length > 0) process.exitCode = 1;
+} finally {
+  stage.remove();
+}
+
+/** `--json` alone means stdout. */
+function withJsonTarget(args) {
+  return args.flatMap((arg, index) => {
+    const isAlone = arg === '--json' && (args[index + 1] ?? '--').startsWith('--');
+    return isAlone ? ['--json=-'] : [arg];
+  });
+}
+
+function transportsOf(choice) {
+  const known = ['ws', 'stdio'];
+  if (choice === undefined) return known;
+  if (!known.includes(choice)) throw new Error(`--transport must be ws or stdio, got "${choice}"`);
+  return [choice];
+}
+
+function linesOf(words) {
+  const chosen = allLines.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+  if (chosen.length > 0) return chosen;
+  throw new Error(`no line has ${words.map((word) => `"${word}"`).join(' or ')} in its name; there are:\n${allLines.map(({ name }) => name).join('\n')}`);
+}
+
+/** A quick run is about the plumbing, and goes on without. */
+function codexIfAny() {
+  if (options['sluice-only']) return undefined;
+  try {
+    return codexTargets();
+  } catch (error) {
+    if (!options.quick) throw error;
+    say(`codex cannot be installed, so Sluice is measured alone: ${error.message}`);
+    return undefined;
+  }
+}
+
+function report({ rows, failures, checked, hasCodex }) {
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  const machine = { node: process.version, processors: `${cpus().length} × ${cpus()[0].model.trim()}` };
+  if (options.json !== undefined) {
+    const json = `${JSON.stringify({ machine, rounds, seconds, isQuick: options.quick, hasCodex, checked, failures, rows }, undefined, 2)}\n`;
+    if (options.json === '-') process.stdout.write(json);
+    else writeFileSync(options.json, json);
+  }
+  if (options.json === '-') return;
+  console.log(markdownOf(rows));
+  const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
+  console.log(`\n${effort}. Medians of the rounds, in brackets the least and the most. Ratios above 1: Sluice is better.`);
+  console.log('All programs run in an environment without NODE_*, codex as the native program unless the line says otherwise.');
+  console.log('Over ws, latencies are measured with a client that answers each read, which hides that codex leaves TCP_NODELAY off.');
+  const early = checked.reordered === 0 ? '' : ` ${checked.reordered} events of codex came before their turn.`;
+  console.log(`${checked.bytes} bytes and ${checked.events} events were checked.${early}`);
+  for (const { label, problem } of failures) console.log(`FAILED: ${label}: ${problem}`);
+}
+
+/** Servers on stdio end with us, and those on sockets are ended here: nothing of this program outlives it. */
+function stopAtOnce() {
+  stage.remove();
+  process.exit(130);
+}

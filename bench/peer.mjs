@@ -1,0 +1,232 @@
+// A client of a server: requests with their replies, processes with their output. It checks each sequence number and each byte as they
+// come, and whatever is wrong fails everything that is under way.
+
+import { Followed } from './followed.mjs';
+import { searchPath } from './environment.mjs';
+
+const letterI = 0x69;
+const letterM = 0x6d;
+const quote = 0x22;
+const zero = 0x30;
+const nine = 0x39;
+const outputPrefix = Buffer.from('{"method":"process/output","params":{"processId":"p');
+const afterId = '","seq":'.length;
+const beforeStream = ',"stream":"'.length;
+const beforeChunk = '","chunk":"'.length;
+const afterChunk = '"}}'.length;
+const idPrefix = '{"id":'.length;
+
+/** What our own client does: each 64 KiB taken are acknowledged. */
+const acknowledgeEveryBytes = 64 * 1024;
+
+/** In a frame of output, before the id of the process. */
+const frameHeadBytes = 15;
+
+export class Peer {
+  #wire;
+  #eventCount = 0;
+  #reorderedCount = 0;
+  #order;
+  #acknowledges = false;
+  #nextId = 0;
+  #pending = new Map();
+  #processes = [];
+  #failure;
+  #cwd = 'file:///';
+
+  /**
+   * @param {(handlers: object) => object | Promise<object>} openWire
+   * @param {object} options
+   * @param {'strict' | 'any'} options.order any: events may come before their turn and wait for it, as with codex
+   * @param {'json' | 'binary'} options.output binary: output in frames and with acknowledgements, as our own client has it
+   */
+  static async open(openWire, { order, output }) {
+    const peer = new Peer();
+    peer.#order = order;
+    peer.#acknowledges = output === 'binary';
+    peer.#wire = await openWire({
+      onText: (bytes, start, end) => peer.#onText(bytes, start, end),
+      onBinary: (bytes, start, end) => peer.#onFrame(bytes, start, end),
+      onEnd: (error) => peer.#fail(error),
+    });
+    const capabilities = output === 'binary' ? { capabilities: { binaryOutput: true, acks: true } } : {};
+    await peer.request('initialize', { clientName: 'sluice-bench', ...capabilities });
+    peer.notify('initialized');
+    return peer;
+  }
+
+  request(method, params) {
+    return this.#send(method, { body: JSON.stringify(params), read: parseReply });
+  }
+
+  /** @param {(bytes: Buffer, start: number, end: number) => unknown} read takes the whole reply as it came, for those that are large */
+  requestRaw(method, params, read) {
+    return this.#send(method, { body: JSON.stringify(params), read });
+  }
+
+  notify(method, params) {
+    this.#wire.send(JSON.stringify({ method, params }));
+  }
+
+  /**
+   * @param {object} spec
+   * @param {string[]} spec.argv
+   * @param {'pipe' | 'input' | 'tty'} [spec.io] pipe when absent; input: a pipe for stdin too
+   * @param {import('./content.mjs').Content} [spec.content] what it writes; nothing when absent
+   * @param {number} [spec.total] bytes it writes before it closes, when that is known
+   */
+  start({ argv, io = 'pipe', content, total = content === undefined ? 0 : undefined }) {
+    const process_ = new Followed({ number: this.#processes.length, content, total });
+    this.#processes.push(process_);
+    const params = { processId: process_.id, argv, cwd: this.#cwd, env: { PATH: searchPath }, tty: io === 'tty', pipeStdin: io === 'input' };
+    process_.started = this.request('process/start', params);
+    process_.started.catch((error) => process_.fail(error));
+    return process_;
+  }
+
+  write({ id }, bytes) {
+    const body = `{"processId":"${id}","chunk":"${bytes.toString('base64')}","writeId":"${this.#nextId}"}`;
+    return this.#send('process/write', { body, read: parseReply });
+  }
+
+  /** What was checked, for the report. */
+  get counts() {
+    const bytes = this.#processes.reduce((sum, { received }) => sum + received, 0);
+    return { bytes, events: this.#eventCount, reordered: this.#reorderedCount };
+  }
+
+  pause() {
+    this.#wire.pause();
+  }
+
+  resume() {
+    this.#wire.resume();
+  }
+
+  close() {
+    this.#failure ??= new Error('the client has closed the connection');
+    this.#wire.close();
+  }
+
+  #send(method, { body, read }) {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject, read });
+      this.#wire.send(`{"id":${id},"method":"${method}","params":${body}}`);
+    });
+  }
+
+  #onText(bytes, start, end) {
+    if (bytes[start + 2] === letterI) this.#onReply(bytes, start, end);
+    else if (bytes[start + 2] !== letterM) throw new Error(`no message: ${shown(bytes, start, end)}`);
+    else if (bytes.compare(outputPrefix, 0, outputPrefix.length, start, start + outputPrefix.length) === 0) {
+      this.#onOutput(bytes, start, end);
+    } else this.#onEvent(bytes, start, end);
+  }
+
+  #onReply(bytes, start, end) {
+    const { value: id } = numberAt(bytes, start + idPrefix);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) throw new Error(`a reply nobody waits for: ${shown(bytes, start, end)}`);
+    this.#pending.delete(id);
+    try {
+      pending.resolve(pending.read(bytes, start, end));
+    } catch (error) {
+      pending.reject(error);
+    }
+  }
+
+  /** By position instead of by JSON, which would take longer than everything else the client does. */
+  #onOutput(bytes, start, end) {
+    const { value: number, end: idEnd } = numberAt(bytes, start + outputPrefix.length);
+    const { value: seq, end: seqEnd } = numberAt(bytes, idEnd + afterId);
+    let at = seqEnd + beforeStream;
+    while (bytes[at] !== quote) at += 1;
+    const chunk = { bytes, start: at + beforeChunk, end: end - afterChunk };
+    if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote) throw new Error(`no output: ${shown(bytes, start, end)}`);
+    const process_ = this.#processOf(number);
+    if (!this.#isNext(process_, seq, { bytes, start, end })) return;
+    process_.takeBase64(chunk);
+    this.#took(process_);
+  }
+
+  #onFrame(bytes, start, end) {
+    const chunkStart = start + frameHeadBytes + bytes.readUInt16BE(start + 1);
+    const number = Number(bytes.latin1Slice(start + frameHeadBytes + 1, chunkStart));
+    const seq = bytes.readUIntBE(start + 3, 6);
+    const process_ = this.#processOf(number);
+    if (bytes.readUIntBE(start + 9, 6) !== 0) throw new Error(`output of ${process_.id} is missing before ${seq}`);
+    if (!this.#isNext(process_, seq, undefined)) return;
+    process_.takeBytes({ bytes, start: chunkStart, end });
+    this.#took(process_);
+  }
+
+  #onEvent(bytes, start, end) {
+    const { method, params } = JSON.parse(bytes.latin1Slice(start, end));
+    const process_ = this.#processOf(Number(params.processId.slice(1)));
+    if (!this.#isNext(process_, params.seq, { bytes, start, end })) return;
+    if (method === 'process/exited') process_.exitCode = params.exitCode;
+    else if (method === 'process/closed') process_.takeClosed();
+    else throw new Error(`unexpected ${method}`);
+    if (method === 'process/closed') this.#acknowledge(process_);
+    this.#took(process_);
+  }
+
+  /** Numbers go up by one. Codex now and then sends an event before its turn; it waits here. */
+  #isNext(process_, seq, message) {
+    if (seq === process_.nextSeq) return true;
+    if (seq < process_.nextSeq || this.#order === 'strict' || message === undefined) {
+      throw new Error(`${process_.id}: event ${seq} came when ${process_.nextSeq} was due`);
+    }
+    this.#reorderedCount += 1;
+    process_.early.set(seq, Buffer.from(message.bytes.subarray(message.start, message.end)));
+    return false;
+  }
+
+  #took(process_) {
+    process_.nextSeq += 1;
+    this.#eventCount += 1;
+    if (this.#acknowledges && process_.received - process_.acknowledgedBytes >= acknowledgeEveryBytes) this.#acknowledge(process_);
+    const early = process_.early.get(process_.nextSeq);
+    if (early === undefined) return;
+    process_.early.delete(process_.nextSeq);
+    this.#onText(early, 0, early.length);
+  }
+
+  #acknowledge(process_) {
+    if (!this.#acknowledges) return;
+    process_.acknowledgedBytes = process_.received;
+    this.notify('process/ack', { processId: process_.id, seq: process_.nextSeq });
+  }
+
+  #processOf(number) {
+    const process_ = this.#processes[number];
+    if (process_ === undefined) throw new Error(`an event of a process nobody started, number ${number}`);
+    return process_;
+  }
+
+  #fail(error) {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    for (const process_ of this.#processes) process_.fail(error);
+  }
+}
+
+function parseReply(bytes, start, end) {
+  const { result, error } = JSON.parse(bytes.toString('utf8', start, end));
+  if (error !== undefined) throw new Error(`the server refused: ${JSON.stringify(error)}`);
+  return result;
+}
+
+function numberAt(bytes, start) {
+  let value = 0;
+  let end = start;
+  for (; bytes[end] >= zero && bytes[end] <= nine; end += 1) value = value * 10 + bytes[end] - zero;
+  return { value, end };
+}
+
+function shown(bytes, start, end) {
+  return bytes.toString('utf8', start, Math.min(end, start + 200));
+}

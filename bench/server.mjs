@@ -1,0 +1,101 @@
+// A server under measurement: launched with nothing around it, talked to over the transport that is measured, ended by its pid.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { Peer } from './peer.mjs';
+import { openStdio } from './stdio-wire.mjs';
+import { cpuSeconds, memoryOf } from './usage.mjs';
+import { openWebSocket } from './websocket-wire.mjs';
+
+/** Patience with a server that was asked to end, in milliseconds. */
+const endMs = 10_000;
+
+/**
+ * @typedef {object} Target a program to measure
+ * @property {string} name
+ * @property {string[]} command that takes `--listen`
+ * @property {'strict' | 'any'} order in which its events come
+ */
+
+export class Server {
+  pid;
+  #target;
+  #child;
+  #url;
+  #peers = [];
+
+  /**
+   * @param {Target} target
+   * @param {object} options
+   * @param {'ws' | 'stdio'} options.transport
+   * @param {Record<string, string>} options.env
+   * @param {string[]} [options.flags] more arguments
+   */
+  static async launch(target, { transport, env, flags = [] }) {
+    const server = new Server();
+    const listen = transport === 'ws' ? 'ws://127.0.0.1:0' : 'stdio';
+    const [program, ...args] = target.command;
+    const stdin = transport === 'ws' ? 'ignore' : 'pipe';
+    const child = spawn(program, [...args, '--listen', listen, ...flags], { env, cwd: '/', stdio: [stdin, 'pipe', 'ignore'] });
+    await once(child, 'spawn');
+    Object.assign(server, { pid: child.pid });
+    server.#target = target;
+    server.#child = child;
+    if (transport === 'ws') server.#url = await firstLine(child, target.name);
+    return server;
+  }
+
+  /**
+   * A connection, initialized. Over stdio there is only one.
+   * @param {object} [options]
+   * @param {'nudge' | 'plain'} [options.reads]
+   * @param {'json' | 'binary'} [options.output]
+   */
+  async connect({ reads = 'plain', output = 'json' } = {}) {
+    const openWire = (handlers) =>
+      this.#url === undefined ? openStdio(this.#child, handlers) : openWebSocket(this.#url, { reads, ...handlers });
+    const peer = await Peer.open(openWire, { order: this.#target.order, output });
+    this.#peers.push(peer);
+    return peer;
+  }
+
+  /** Seconds of processor time so far. */
+  cpuSeconds(scope = 'own') {
+    return cpuSeconds(this.pid, scope);
+  }
+
+  /** Bytes. */
+  memory() {
+    return memoryOf(this.pid);
+  }
+
+  /** What its connections have checked. */
+  get counts() {
+    return this.#peers.map(({ counts }) => counts);
+  }
+
+  /** Ends it and everything it runs. */
+  async stop() {
+    for (const peer of this.#peers) peer.close();
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exit = once(this.#child, 'exit');
+    if (this.#url === undefined) this.#child.stdin.destroy();
+    else this.#child.kill('SIGTERM');
+    const force = setTimeout(() => this.#child.kill('SIGKILL'), endMs);
+    await exit;
+    clearTimeout(force);
+  }
+}
+
+async function firstLine(child, name) {
+  const lines = createInterface({ input: child.stdout });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`${name} ended with code ${code} before it listened`);
+  });
+  const [line] = await Promise.race([once(lines, 'line'), ended]);
+  ended.catch(() => {}); // it ends some time
+  lines.close();
+  child.stdout.resume();
+  return line;
+}

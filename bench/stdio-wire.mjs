@@ -1,0 +1,69 @@
+// The client's end of a server's stdin and stdout: one message per line, or a frame of output where a line would start.
+
+import { Inbox } from './inbox.mjs';
+
+const newline = 0x0a;
+
+/** Byte where a line would start that says that a frame of output follows, after its length in four bytes. */
+const outputTag = 1;
+const frameHeadBytes = 5;
+
+/**
+ * @param {import('node:child_process').ChildProcess} child with stdin and stdout as pipes
+ * @param {object} options
+ * @param {(bytes: Buffer, start: number, end: number) => void} options.onText
+ * @param {(bytes: Buffer, start: number, end: number) => void} options.onBinary an output frame
+ * @param {(error: Error) => void} options.onEnd
+ */
+export function openStdio(child, { onText, onBinary, onEnd }) {
+  const inbox = new Inbox();
+  /** Up to here there is no end of a line, and nobody looks twice. */
+  let searchedTo = 0;
+
+  child.stdout.on('data', take);
+  child.stdout.on('end', () => onEnd(new Error('the server closed its stdout')));
+  child.stdin.on('error', onEnd);
+
+  function take(piece) {
+    const unsearched = searchedTo - inbox.start;
+    inbox.append(piece);
+    searchedTo = inbox.start + unsearched; // the inbox may have moved what it holds
+    try {
+      while (inbox.start < inbox.end && readNext());
+    } catch (error) {
+      onEnd(error);
+      child.stdout.removeAllListeners('data');
+    }
+  }
+
+  function readNext() {
+    return inbox.bytes[inbox.start] === outputTag ? readFrame() : readLine();
+  }
+
+  function readLine() {
+    const { bytes, start, end } = inbox;
+    const found = bytes.subarray(0, end).indexOf(newline, Math.max(start, searchedTo));
+    searchedTo = found === -1 ? end : found + 1;
+    if (found === -1) return false;
+    inbox.start = found + 1;
+    if (found > start) onText(bytes, start, found);
+    return true;
+  }
+
+  function readFrame() {
+    const { bytes, start, end } = inbox;
+    if (end - start < frameHeadBytes) return false;
+    const frameEnd = start + frameHeadBytes + bytes.readUInt32BE(start + 1);
+    if (end < frameEnd) return false;
+    inbox.start = searchedTo = frameEnd;
+    onBinary(bytes, start + frameHeadBytes, frameEnd);
+    return true;
+  }
+
+  return {
+    send: (text) => void child.stdin.write(`${text}\n`, 'latin1'),
+    pause: () => void child.stdout.pause(),
+    resume: () => void child.stdout.resume(),
+    close: () => void child.stdin.end(),
+  };
+}

@@ -1,0 +1,31 @@
+// The programs that are measured: Sluice as built here, and codex as its package brings it.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { root } from '../scripts/tool.mjs';
+import { scratchInstall } from '../test/e2e/scratch-install.mjs';
+
+const codexVersion = '0.166.0';
+
+export function sluiceTarget() {
+  const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  return { name: 'sluice', command: [process.execPath, path.join(root, bin.sluice), 'serve'], order: 'strict' };
+}
+
+/**
+ * Codex twice: the native program in the package, which is what all lines are about, and the launcher around it, a Node program, which is
+ * what `npm install` puts in the path.
+ */
+export function codexTargets() {
+  const launcher = scratchInstall({ name: '@openai/codex', version: codexVersion, program: 'codex' });
+  const folder = path.join(path.dirname(launcher), '..', '@openai');
+  const native = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name === 'codex')
+    .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
+    .find((file) => path.basename(path.dirname(file)) === 'bin' && file.includes('vendor'));
+  if (native === undefined) throw new Error(`${folder} has no native codex for this machine`);
+  return {
+    native: { name: 'codex', command: [native, 'exec-server'], order: 'any' },
+    launcher: { name: 'codex of npm', command: [launcher, 'exec-server'], order: 'any' },
+  };
+}

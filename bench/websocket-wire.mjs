@@ -1,0 +1,134 @@
+// The client's end of a WebSocket, by hand on a raw socket: the same few microseconds for whichever server is at the other end.
+
+import { connect } from 'node:net';
+import { Inbox } from './inbox.mjs';
+
+/** Masked with zeros, which changes nothing: the server unmasks all the same, and the client saves the work. */
+const maskBytes = 4;
+const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 };
+
+/** Byte that says that a binary message is a frame of output. */
+const outputTag = 1;
+
+/**
+ * @param {string} url ws://HOST:PORT
+ * @param {object} options
+ * @param {'nudge' | 'plain'} options.reads nudge: answer each read with a pong. The acknowledgement that travels with it lets a server
+ *   which left TCP_NODELAY off send its next message at once, instead of after the 40 ms that a lone acknowledgement is held back
+ * @param {(bytes: Buffer, start: number, end: number) => void} options.onText
+ * @param {(bytes: Buffer, start: number, end: number) => void} options.onBinary an output frame
+ * @param {(error: Error) => void} options.onEnd
+ */
+export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
+  const { hostname, port, host } = new URL(url);
+  const inbox = new Inbox();
+  let isUpgraded = false;
+  const { promise: upgraded, resolve, reject } = withResolvers();
+
+  const socket = connect({
+    host: hostname,
+    port: Number(port),
+    noDelay: true,
+    onread: { buffer: () => inbox.room(), callback: take },
+  });
+  socket.on('connect', () => socket.write(upgradeRequest(host)));
+  socket.on('error', ended);
+  socket.on('close', () => ended(new Error(`${url} closed the connection`)));
+
+  function take(count) {
+    inbox.took(count);
+    try {
+      if (!isUpgraded) readUpgrade();
+      while (isUpgraded && readFrame());
+      if (isUpgraded && reads === 'nudge' && !socket.destroyed) socket.write(frame(opcodes.pong, ''));
+    } catch (error) {
+      ended(error);
+      socket.destroy();
+    }
+    return true;
+  }
+
+  function readUpgrade() {
+    const head = inbox.bytes.subarray(inbox.start, inbox.end);
+    const length = head.indexOf('\r\n\r\n');
+    if (length === -1) return;
+    const [status] = head.toString('latin1', 0, length).split('\r\n');
+    if (!status.startsWith('HTTP/1.1 101 ')) throw new Error(`${url} answered "${status}"`);
+    inbox.start += length + 4;
+    isUpgraded = true;
+    resolve({ send, pause, resume, close });
+  }
+
+  /** True when there was a whole one. */
+  function readFrame() {
+    const { bytes, start, end } = inbox;
+    if (end - start < 2) return false;
+    const opcode = bytes[start] & 0x0f;
+    let payload = start + 2;
+    let length = bytes[start + 1];
+    if (length === 126) {
+      if (end - start < 4) return false;
+      length = bytes.readUInt16BE(start + 2);
+      payload = start + 4;
+    } else if (length === 127) {
+      if (end - start < 10) return false;
+      length = bytes.readUInt32BE(start + 2) * 2 ** 32 + bytes.readUInt32BE(start + 6);
+      payload = start + 10;
+    }
+    if (end - payload < length) return false;
+    if (bytes[start] < 0x80) throw new Error(`${url} sent a message in fragments, which no server measured here does`);
+    inbox.start = payload + length;
+    if (opcode === opcodes.text) onText(bytes, payload, payload + length);
+    else if (opcode === opcodes.binary) readBinary(bytes, payload, payload + length);
+    else if (opcode === opcodes.ping) socket.write(frame(opcodes.pong, bytes.toString('latin1', payload, payload + length)));
+    else if (opcode === opcodes.close) throw new Error(`${url} said goodbye`);
+    return true;
+  }
+
+  function readBinary(bytes, start, end) {
+    if (bytes[start] !== outputTag) throw new Error(`${url} sent a binary message that begins with ${bytes[start]}`);
+    onBinary(bytes, start + 1, end);
+  }
+
+  function ended(error) {
+    reject(error);
+    onEnd(error);
+  }
+
+  const send = (text) => void socket.write(frame(opcodes.text, text));
+  const pause = () => void socket.pause();
+  const resume = () => void socket.resume();
+  const close = () => void socket.destroy();
+  return upgraded;
+}
+
+function upgradeRequest(host) {
+  const key = Buffer.from('a benchmark, not').toString('base64');
+  const lines = [`Host: ${host}`, 'Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Key: ${key}`, 'Sec-WebSocket-Version: 13'];
+  return `GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
+}
+
+/** @param {string} text of characters below 256, one byte each */
+function frame(opcode, text) {
+  const lengthBytes = text.length < 126 ? 0 : text.length < 2 ** 16 ? 2 : 8;
+  const payload = 2 + lengthBytes + maskBytes;
+  const bytes = Buffer.allocUnsafe(payload + text.length);
+  bytes[0] = 0x80 | opcode;
+  if (lengthBytes === 0) bytes[1] = 0x80 | text.length;
+  else if (lengthBytes === 2) {
+    bytes[1] = 0x80 | 126;
+    bytes.writeUInt16BE(text.length, 2);
+  } else {
+    bytes[1] = 0x80 | 127;
+    bytes.writeBigUInt64BE(BigInt(text.length), 2);
+  }
+  bytes.fill(0, payload - maskBytes, payload);
+  bytes.latin1Write(text, payload);
+  return bytes;
+}
+
+function withResolvers() {
+  const deferred = {};
+  deferred.promise = new Promise((resolve, reject) => Object.assign(deferred, { resolve, reject }));
+  return deferred;
+}
