@@ -32,7 +32,7 @@ export class Content {
 
   matches(offset, { bytes, start, end }) {
     let at = offset;
-    for (let from = start; from < end; ) {
+    for (let from = start; from < end;) {
       const to = Math.min(end, from + pieceBytes);
       const expected = at % this.#period;
       if (bytes.compare(this.#bytes, expected, expected + to - from, from, to) !== 0) return false;
@@ -49,7 +49,7 @@ export class Content {
     const groupsEnd = padded === 0 ? end : end - groupChars;
     const pieceChars = (pieceBytes / groupBytes) * groupChars;
     let at = offset;
-    for (let from = start; from < groupsEnd; ) {
+    for (let from = start; from < groupsEnd;) {
       const to = Math.min(groupsEnd, from + pieceChars);
       const expected = at % this.#period;
       const shift = expected % groupBytes;

@@ -17,8 +17,15 @@ const server = createServer({ noDelay: true }, (socket) => {
     if (!isUpgraded) {
       isUpgraded = true;
       const key = /^Sec-WebSocket-Key: (.*)$/im.exec(unread.toString('latin1'))[1].trim();
-      const accept = createHash('sha1').update(key + guid).digest('base64');
-      const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${accept}`];
+      const accept = createHash('sha1')
+        .update(key + guid)
+        .digest('base64');
+      const head = [
+        'HTTP/1.1 101 Switching Protocols',
+        'Upgrade: websocket',
+        'Connection: Upgrade',
+        `Sec-WebSocket-Accept: ${accept}`,
+      ];
       socket.write(`${head.join('\r\n')}\r\n\r\n`);
       unread = Buffer.alloc(0);
       return;
@@ -43,6 +50,9 @@ function firstFrame(bytes) {
 }
 
 function answer(payload) {
-  const head = payload.length < 126 ? Buffer.from([0x81, payload.length]) : Buffer.from([0x81, 126, payload.length >> 8, payload.length & 0xff]);
+  const head =
+    payload.length < 126
+      ? Buffer.from([0x81, payload.length])
+      : Buffer.from([0x81, 126, payload.length >> 8, payload.length & 0xff]);
   return Buffer.concat([head, payload]);
 }

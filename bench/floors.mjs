@@ -92,7 +92,9 @@ export async function catFloodSeconds({ files, total, count = 1 }) {
 
 /** Shells that print lines for nobody, so many at a time: seconds until the last has ended. */
 export async function shellLinesSeconds({ script, count }) {
-  const children = Array.from({ length: count }, () => spawn(shell, ['-c', `read go; ${script}`], { env, stdio: ['pipe', 'ignore', 'ignore'] }));
+  const children = Array.from({ length: count }, () =>
+    spawn(shell, ['-c', `read go; ${script}`], { env, stdio: ['pipe', 'ignore', 'ignore'] }),
+  );
   await Promise.all(children.map((child) => once(child, 'spawn')));
   const startedAt = performance.now();
   for (const child of children) child.stdin.end('go\n');

@@ -50,10 +50,10 @@ export class Followed {
   }
 
   /** Resolves when this much has been received altogether, at once with the chunk that completes it. */
-  hasReceived(bytes) {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.received >= bytes) return Promise.resolve();
-    return new Promise((resolve, reject) => (this.#waiting = { bytes, resolve, reject }));
+  async hasReceived(bytes) {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.received >= bytes) return;
+    await new Promise((resolve, reject) => (this.#waiting = { bytes, resolve, reject }));
   }
 
   fail(error) {

@@ -1,13 +1,17 @@
 // Measures `sluice serve` beside `codex exec-server` and beside what the machine can do without either. Every byte and every sequence
 // number is checked: wrong ones make it fail, slow ones do not.
 //
-//   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--sluice-only] [--json [FILE]]
+//   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--sluice-only] [--growth] [--json [FILE]]
+//
+// --only takes the lines with that word in their name. --growth shows how the cost of Sluice grows instead, without codex.
 
 import { writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { wholeNumber } from '../scripts/measure.mjs';
-import { allLines } from './lines/all.mjs';
+import { succeeds } from '../scripts/tool.mjs';
+import { allLines, growthTables } from './lines/all.mjs';
 import { markdownOf } from './report.mjs';
 import { run } from './run.mjs';
 import { Stage } from './stage.mjs';
@@ -22,23 +26,34 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     transport: { type: 'string' },
     'sluice-only': { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
     json: { type: 'string' },
   },
 });
 const say = (text) => process.stderr.write(`${text}\n`);
 const rounds = wholeNumber('rounds', options.rounds ?? (options.quick ? '1' : '5'));
 const transports = transportsOf(options.transport);
-const lines = linesOf(options.only);
+const lines = linesOf(options.growth ? growthTables : allLines, options.only);
 
 const startedAt = performance.now();
+const loadBefore = loadavg()[0];
 const stage = new Stage();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stopAtOnce);
 try {
   const codex = codexIfAny();
   const sizes = options.quick ? 'quick' : 'full';
-  const { samples, failures, checked } = await run({ lines, transports, rounds, sizes, sluice: sluiceTarget(), codex, stage, say });
+  const { samples, failures, checked } = await run({
+    lines,
+    transports,
+    rounds,
+    sizes,
+    sluice: sluiceTarget(),
+    codex,
+    stage,
+    say,
+  });
   report({ rows: summarize({ lines, samples, transports }), failures, checked, hasCodex: codex !== undefined });
-  if (failures.length > 0) process.exitCode = 1;
+  if (failures.length > 0 || !cliStartIsSound()) process.exitCode = 1;
 } finally {
   stage.remove();
 }
@@ -58,15 +73,16 @@ function transportsOf(choice) {
   return [choice];
 }
 
-function linesOf(words) {
-  const chosen = allLines.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+function linesOf(all, words) {
+  const chosen = all.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length > 0) return chosen;
-  throw new Error(`no line has ${words.map((word) => `"${word}"`).join(' or ')} in its name; there are:\n${allLines.map(({ name }) => name).join('\n')}`);
+  const names = all.map(({ name }) => `  ${name}`).join('\n');
+  throw new Error(`no line has ${words.map((word) => `"${word}"`).join(' or ')} in its name; there are:\n${names}`);
 }
 
 /** A quick run is about the plumbing, and goes on without. */
 function codexIfAny() {
-  if (options['sluice-only']) return undefined;
+  if (options['sluice-only'] || options.growth) return undefined;
   try {
     return codexTargets();
   } catch (error) {
@@ -78,24 +94,36 @@ function codexIfAny() {
 
 function report({ rows, failures, checked, hasCodex }) {
   const seconds = Math.round((performance.now() - startedAt) / 1000);
+  const load = { before: loadBefore, after: loadavg()[0] };
   const machine = { node: process.version, processors: `${cpus().length} × ${cpus()[0].model.trim()}` };
   if (options.json !== undefined) {
-    const json = `${JSON.stringify({ machine, rounds, seconds, isQuick: options.quick, hasCodex, checked, failures, rows }, undefined, 2)}\n`;
+    const json = `${JSON.stringify({ machine, load, rounds, seconds, isQuick: options.quick, hasCodex, checked, failures, rows }, undefined, 2)}\n`;
     if (options.json === '-') process.stdout.write(json);
     else writeFileSync(options.json, json);
   }
   if (options.json === '-') return;
   console.log(markdownOf(rows));
   const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
+  if (options.quick) console.log('\nA quick run is about the plumbing: everything is so small that the figures say nothing.');
   console.log(`\n${effort}. Medians of the rounds, in brackets the least and the most. Ratios above 1: Sluice is better.`);
+  console.log(`The load was ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} at the end.`);
   console.log('All programs run in an environment without NODE_*, codex as the native program unless the line says otherwise.');
-  console.log('Over ws, latencies are measured with a client that answers each read, which hides that codex leaves TCP_NODELAY off.');
+  console.log(
+    'Over ws, latencies are measured with a client that answers each read, which hides that codex leaves TCP_NODELAY off.',
+  );
   const early = checked.reordered === 0 ? '' : ` ${checked.reordered} events of codex came before their turn.`;
   console.log(`${checked.bytes} bytes and ${checked.events} events were checked.${early}`);
   for (const { label, problem } of failures) console.log(`FAILED: ${label}: ${problem}`);
 }
 
-/** Servers on stdio end with us, and those on sockets are ended here: nothing of this program outlives it. */
+/** The command line's own figures, beneath the server's; not with a part of the lines, and not between those who read JSON. */
+function cliStartIsSound() {
+  if (options.json === '-' || options.growth || options.only.length > 0) return true;
+  console.log('');
+  return succeeds(process.execPath, [path.join('scripts', 'bench-cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
+}
+
+/** The servers are ended on exit. */
 function stopAtOnce() {
   stage.remove();
   process.exit(130);

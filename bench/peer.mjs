@@ -2,6 +2,7 @@
 // come, and whatever is wrong fails everything that is under way.
 
 import { Followed } from './followed.mjs';
+import { checkedPage } from './read-page.mjs';
 import { searchPath } from './environment.mjs';
 
 const letterI = 0x69;
@@ -59,9 +60,13 @@ export class Peer {
     return this.#send(method, { body: JSON.stringify(params), read: parseReply });
   }
 
-  /** @param {(bytes: Buffer, start: number, end: number) => unknown} read takes the whole reply as it came, for those that are large */
-  requestRaw(method, params, read) {
-    return this.#send(method, { body: JSON.stringify(params), read });
+  /**
+   * @param {{processId: string, afterSeq: number, maxBytes?: number}} params of process/read
+   * @param {{content: import('./content.mjs').Content, offset: number}} expected where its chunks begin
+   */
+  readPage(params, { content, offset }) {
+    const read = (bytes, start, end) => checkedPage({ bytes, start, end }, { content, offset, afterSeq: params.afterSeq });
+    return this.#send('process/read', { body: JSON.stringify(params), read });
   }
 
   notify(method, params) {
@@ -78,7 +83,14 @@ export class Peer {
   start({ argv, io = 'pipe', content, total = content === undefined ? 0 : undefined }) {
     const process_ = new Followed({ number: this.#processes.length, content, total });
     this.#processes.push(process_);
-    const params = { processId: process_.id, argv, cwd: this.#cwd, env: { PATH: searchPath }, tty: io === 'tty', pipeStdin: io === 'input' };
+    const params = {
+      processId: process_.id,
+      argv,
+      cwd: this.#cwd,
+      env: { PATH: searchPath },
+      tty: io === 'tty',
+      pipeStdin: io === 'input',
+    };
     process_.started = this.request('process/start', params);
     process_.started.catch((error) => process_.fail(error));
     return process_;
@@ -108,8 +120,8 @@ export class Peer {
     this.#wire.close();
   }
 
-  #send(method, { body, read }) {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+  async #send(method, { body, read }) {
+    if (this.#failure !== undefined) throw this.#failure;
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, read });
@@ -187,7 +199,8 @@ export class Peer {
   #took(process_) {
     process_.nextSeq += 1;
     this.#eventCount += 1;
-    if (this.#acknowledges && process_.received - process_.acknowledgedBytes >= acknowledgeEveryBytes) this.#acknowledge(process_);
+    if (this.#acknowledges && process_.received - process_.acknowledgedBytes >= acknowledgeEveryBytes)
+      this.#acknowledge(process_);
     const early = process_.early.get(process_.nextSeq);
     if (early === undefined) return;
     process_.early.delete(process_.nextSeq);

@@ -16,7 +16,9 @@ function rowText({ line, figure, transport, unit, sluice, codex, floor, ratio, a
     spreadText(sluice),
     spreadText(codex),
     spreadText(floor),
-    ratio === undefined ? '' : `${ratioText(ratio)}${ratioTo === 'codex' ? '' : ` of ${ratioTo}`}`,
+    ratio === undefined
+      ? ''
+      : `${ratioText(ratio)}${ratioTo === 'codex' ? '' : ratioTo === 'floor' ? ' of the floor' : ' of the first'}`,
     atLeast === undefined ? '' : `≥ ${ratioText(atLeast)}`,
     isMet === undefined ? '' : isMet ? 'yes' : 'NO',
   );

@@ -18,6 +18,12 @@ const endMs = 10_000;
  * @property {'strict' | 'any'} order in which its events come
  */
 
+/** Ended with this program, however it ends. */
+const running = new Set();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export class Server {
   pid;
   #target;
@@ -38,6 +44,8 @@ export class Server {
     const [program, ...args] = target.command;
     const stdin = transport === 'ws' ? 'ignore' : 'pipe';
     const child = spawn(program, [...args, '--listen', listen, ...flags], { env, cwd: '/', stdio: [stdin, 'pipe', 'ignore'] });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     await once(child, 'spawn');
     Object.assign(server, { pid: child.pid });
     server.#target = target;

@@ -19,13 +19,12 @@ export function sluiceTarget() {
 export function codexTargets() {
   const launcher = scratchInstall({ name: '@openai/codex', version: codexVersion, program: 'codex' });
   const folder = path.join(path.dirname(launcher), '..', '@openai');
-  const native = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name === 'codex')
-    .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
-    .find((file) => path.basename(path.dirname(file)) === 'bin' && file.includes('vendor'));
+  const native = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((file) =>
+    /\/vendor\/.*\/bin\/codex$/.test(file),
+  );
   if (native === undefined) throw new Error(`${folder} has no native codex for this machine`);
   return {
-    native: { name: 'codex', command: [native, 'exec-server'], order: 'any' },
+    native: { name: 'codex', command: [path.join(folder, native), 'exec-server'], order: 'any' },
     launcher: { name: 'codex of npm', command: [launcher, 'exec-server'], order: 'any' },
   };
 }

@@ -38,9 +38,9 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
   function take(count) {
     inbox.took(count);
     try {
-      if (!isUpgraded) readUpgrade();
-      while (isUpgraded && readFrame());
-      if (isUpgraded && reads === 'nudge' && !socket.destroyed) socket.write(frame(opcodes.pong, ''));
+      if (!isUpgraded && !readUpgrade()) return true;
+      while (readFrame());
+      if (reads === 'nudge' && !socket.destroyed) socket.write(frame(opcodes.pong, ''));
     } catch (error) {
       ended(error);
       socket.destroy();
@@ -48,15 +48,17 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
     return true;
   }
 
+  /** True when the answer has come. */
   function readUpgrade() {
     const head = inbox.bytes.subarray(inbox.start, inbox.end);
     const length = head.indexOf('\r\n\r\n');
-    if (length === -1) return;
+    if (length === -1) return false;
     const [status] = head.toString('latin1', 0, length).split('\r\n');
     if (!status.startsWith('HTTP/1.1 101 ')) throw new Error(`${url} answered "${status}"`);
     inbox.start += length + 4;
     isUpgraded = true;
     resolve({ send, pause, resume, close });
+    return true;
   }
 
   /** True when there was a whole one. */
@@ -104,7 +106,13 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
 
 function upgradeRequest(host) {
   const key = Buffer.from('a benchmark, not').toString('base64');
-  const lines = [`Host: ${host}`, 'Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Key: ${key}`, 'Sec-WebSocket-Version: 13'];
+  const lines = [
+    `Host: ${host}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Key: ${key}`,
+    'Sec-WebSocket-Version: 13',
+  ];
   return `GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
 }
 

@@ -1,7 +1,7 @@
 // Shows how long the command line takes to begin and to end, beside a Node that does nothing. No figure makes it fail; a command
 // that does not do its work does.
 //
-//   npm run bench -- [--quick] [--json]
+//   npm run bench:cli -- [--quick] [--json]      (also the end of `npm run bench`)
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // Shows what starting a process costs, and how that depends on the memory the server has: `client.start` on both backends, on a
 // pipe and on a pty, beside bare child_process in the same program. Figures only: no figure makes it fail.
 //
-//   npm run bench -- [--quick] [--json]
+//   npm run bench:spawn -- [--quick] [--json]
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -3,9 +3,13 @@
 import { coldStartLines } from './cold-start.mjs';
 import { echoLines } from './echo.mjs';
 import { floodLines, stoppedReaderLines } from './flood.mjs';
+import { growthLines, growthTables } from './growth.mjs';
 import { hundredLines } from './hundred.mjs';
+import { memoryLines } from './memory.mjs';
+import { readLines } from './read.mjs';
 import { spawnLines, spawnRateLines } from './spawn.mjs';
 
+/** Sluice beside codex. */
 export const allLines = [
   ...spawnLines,
   ...spawnRateLines,
@@ -13,5 +17,11 @@ export const allLines = [
   ...floodLines,
   ...hundredLines,
   ...stoppedReaderLines,
+  ...memoryLines,
+  ...readLines,
   ...coldStartLines,
+  ...growthLines,
 ];
+
+/** How the cost of Sluice grows, for the documentation. */
+export { growthTables };

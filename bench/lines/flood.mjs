@@ -58,7 +58,7 @@ function pipeFlood(stage, size) {
   return { content: stage.content, total, argv: ['cat', ...files], io: 'pipe' };
 }
 
-export async function flood({ peer, server, argv, io, content, total }) {
+async function flood({ peer, server, argv, io, content, total }) {
   const cpuBefore = server.cpuSeconds();
   const startedAt = performance.now();
   const closedAt = await peer.start({ argv, io, content, total }).closed;

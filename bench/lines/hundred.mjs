@@ -87,7 +87,7 @@ function hundredFloods(stage, { count, mebibytes }) {
 }
 
 /** Starts processes that wait for a line before they begin, so that how fast they start does not count. */
-async function prepare(peer, specs) {
+export async function prepare(peer, specs) {
   const children = [];
   for (const { script, args, content, total } of specs) {
     const child = peer.start({ argv: ['sh', '-c', `read go; ${script}`, 'sh', ...args], io: 'input', content, total });
@@ -98,7 +98,7 @@ async function prepare(peer, specs) {
 }
 
 /** Lets them all begin. Seconds from there until the first and until the last has ended. */
-async function release(peer, children) {
+export async function release(peer, children) {
   const startedAt = performance.now();
   await Promise.all(children.map((child) => peer.write(child, Buffer.from('go\n'))));
   const ends = await Promise.all(children.map(({ closed }) => closed));

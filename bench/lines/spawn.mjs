@@ -20,7 +20,11 @@ export const spawnLines = ['pipe', 'tty'].map((io) => ({
     // Code that has run is compiled, and what all processes share is there.
     await spawnTimes(peer, { io, count: size.warmUps });
     const times = await spawnTimes(peer, { io, count: size.count });
-    const of = (moment, fraction) => quantile(times.map((time) => time[moment]), fraction);
+    const of = (moment, fraction) =>
+      quantile(
+        times.map((time) => time[moment]),
+        fraction,
+      );
     return {
       responseP50: of('response', 0.5),
       responseP95: of('response', 0.95),

@@ -1,0 +1,58 @@
+// Memory of the server: doing nothing, holding processes that do nothing, and after many that have ended. Over ws only, since it is the
+// same server. The processes' own memory does not count.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inParallel } from '../../scripts/measure.mjs';
+import { megabyte } from './flood.mjs';
+
+const kibibyte = 1024;
+
+/** Time to do what is done after a reply, and to give memory back, in milliseconds. */
+const settleMs = 1_000;
+
+/** Processes before those that count: the first ones bring what all share. */
+const firstCount = 20;
+
+export const memoryLines = [
+  {
+    name: 'idle memory',
+    transports: ['ws'],
+    sizes: { full: { count: 200, settleMs }, quick: { count: 20, settleMs: 200 } },
+    metrics: {
+      idle: { name: 'server without processes', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.85 } },
+      pipe: { name: 'more per idle process, pipe', unit: 'KiB', better: 'lower', atLeast: { ws: 1 / 0.9 } },
+      tty: { name: 'more per idle process, tty', unit: 'KiB', better: 'lower', atLeast: { ws: 2 } },
+    },
+    async measure({ peer, server, stage, size }) {
+      await sleep(size.settleMs);
+      const idle = server.memory().now / megabyte;
+      const perProcess = async (io) => {
+        await startIdle(peer, { io, count: firstCount, content: stage.content });
+        await sleep(size.settleMs);
+        const before = server.memory().now;
+        await startIdle(peer, { io, count: size.count, content: stage.content });
+        await sleep(size.settleMs);
+        // What is less than a page each is less than can be seen.
+        return Math.max(server.memory().now - before, size.count * kibibyte) / size.count / kibibyte;
+      };
+      const pipe = await perProcess('input');
+      return { idle, pipe, tty: await perProcess('tty') };
+    },
+  },
+  {
+    name: 'memory after 4000 short processes',
+    transports: ['ws'],
+    sizes: { full: { count: 4000, settleMs }, quick: { count: 40, settleMs: 200 } },
+    metrics: { after: { name: 'server, the processes having ended', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.75 } } },
+    async measure({ peer, server, size }) {
+      await inParallel({ count: size.count, width: 8 }, () => peer.start({ argv: ['true'] }).closed);
+      await sleep(size.settleMs);
+      return { after: server.memory().now / megabyte };
+    },
+  },
+];
+
+/** `cat` that is never written to. */
+export async function startIdle(peer, { io, count, content }) {
+  for (let number = 0; number < count; number += 1) await peer.start({ argv: ['cat'], io, content }).started;
+}

@@ -1,0 +1,45 @@
+// The reply to process/read, by position: chunks are checked where they lie, and only the little around them is parsed as JSON.
+
+const quote = 0x22;
+const comma = 0x2c;
+const zero = 0x30;
+const nine = 0x39;
+const beforeChunks = Buffer.from('"result":{"chunks":[');
+const beforeSeq = '{"seq":'.length;
+const beforeChunk = Buffer.from('"chunk":"');
+
+/** Bytes at the front in which the chunks must begin: an id comes before. */
+const headBytes = 64;
+
+/**
+ * @param {{bytes: Buffer, start: number, end: number}} reply
+ * @param {{content: import('./content.mjs').Content, offset: number, afterSeq: number}} expected
+ * @returns {{offset: number, nextSeq: number}} where the next page begins
+ */
+export function checkedPage({ bytes, start, end }, { content, offset, afterSeq }) {
+  const found = bytes.subarray(start, Math.min(end, start + headBytes)).indexOf(beforeChunks);
+  if (found === -1) throw new Error(`no page: ${bytes.toString('utf8', start, Math.min(end, start + 200))}`);
+  let at = start + found + beforeChunks.length;
+  let nextOffset = offset;
+  let seq = afterSeq;
+  while (bytes[at] === comma || bytes[at + 1] === quote) {
+    if (bytes[at] === comma) at += 1;
+    seq += 1;
+    if (numberAt(bytes, at + beforeSeq) !== seq) throw new Error(`process/read: a chunk other than ${seq}, which was due`);
+    const chunkStart = bytes.indexOf(beforeChunk, at) + beforeChunk.length;
+    const chunkEnd = bytes.indexOf(quote, chunkStart);
+    const count = content.matchesBase64(nextOffset, { bytes, start: chunkStart, end: chunkEnd });
+    if (count === -1) throw new Error(`process/read: wrong bytes from offset ${nextOffset} on`);
+    nextOffset += count;
+    at = chunkEnd + '"}'.length;
+  }
+  const { nextSeq } = JSON.parse(`{"chunks":[${bytes.toString('utf8', at, end - 1)}`);
+  if (nextSeq !== seq + 1) throw new Error(`process/read: nextSeq ${nextSeq} after chunk ${seq}`);
+  return { offset: nextOffset, nextSeq };
+}
+
+function numberAt(bytes, start) {
+  let value = 0;
+  for (let at = start; bytes[at] >= zero && bytes[at] <= nine; at += 1) value = value * 10 + bytes[at] - zero;
+  return value;
+}
