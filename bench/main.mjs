@@ -38,25 +38,15 @@ const lines = linesOf(options.growth ? growthTables : allLines, options.only);
 const startedAt = performance.now();
 const loadBefore = loadavg()[0];
 const stage = new Stage();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stopAtOnce);
-try {
-  const codex = codexIfAny();
-  const sizes = options.quick ? 'quick' : 'full';
-  const { samples, failures, checked } = await run({
-    lines,
-    transports,
-    rounds,
-    sizes,
-    sluice: sluiceTarget(),
-    codex,
-    stage,
-    say,
-  });
-  report({ rows: summarize({ lines, samples, transports }), failures, checked, hasCodex: codex !== undefined });
-  if (failures.length > 0 || !cliStartIsSound()) process.exitCode = 1;
-} finally {
-  stage.remove();
-}
+// Servers and the folder are gone when this program is, however it ends.
+process.on('exit', () => stage.remove());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
+
+const codex = codexIfAny();
+const sizes = options.quick ? 'quick' : 'full';
+const { samples, failures, checked } = await run({ lines, transports, rounds, sizes, sluice: sluiceTarget(), codex, stage, say });
+report({ rows: summarize({ lines, samples, transports }), failures, checked, hasCodex: codex !== undefined });
+if (failures.length > 0 || !cliStartIsSound()) process.exitCode = 1;
 
 /** `--json` alone means stdout. */
 function withJsonTarget(args) {
@@ -121,10 +111,4 @@ function cliStartIsSound() {
   if (options.json === '-' || options.growth || options.only.length > 0) return true;
   console.log('');
   return succeeds(process.execPath, [path.join('scripts', 'bench-cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
-}
-
-/** The servers are ended on exit. */
-function stopAtOnce() {
-  stage.remove();
-  process.exit(130);
 }

@@ -52,10 +52,9 @@ export async function echoTimes(peer, child, { content, bytes, count = Infinity,
   while (times.length < count && isWanted()) {
     const startedAt = performance.now();
     const due = child.received + bytes;
-    const written = peer.write(child, content.slice(child.received, bytes));
-    await child.hasReceived(due);
-    times.push(performance.now() - startedAt);
-    await written;
+    const arrived = child.hasReceived(due).then(() => performance.now());
+    const [arrivedAt] = await Promise.all([arrived, peer.write(child, content.slice(child.received, bytes))]);
+    times.push(arrivedAt - startedAt);
   }
   return times;
 }
