@@ -1,9 +1,11 @@
 // Measures `sluice serve` beside `codex exec-server` and beside what the machine can do without either. Every byte and every sequence
 // number is checked: wrong ones make it fail, slow ones do not.
 //
-//   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--sluice-only] [--growth] [--json [FILE]]
+//   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--json [FILE]]
+//                    [--growth] [--sluice-only] [--as-shipped]
 //
 // --only takes the lines with that word in their name. --growth shows how the cost of Sluice grows instead, without codex.
+// --as-shipped leaves codex to its socket options: over ws it then waits 40 ms before every second small message.
 
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -15,7 +17,7 @@ import { allLines, growthTables } from './lines/all.mjs';
 import { markdownOf } from './report.mjs';
 import { run } from './run.mjs';
 import { Stage } from './stage.mjs';
-import { summarize } from './summary.mjs';
+import { floorsOf, summarize } from './summary.mjs';
 import { codexTargets, sluiceTarget } from './targets.mjs';
 
 const { values: options } = parseArgs({
@@ -27,9 +29,11 @@ const { values: options } = parseArgs({
     transport: { type: 'string' },
     'sluice-only': { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    'as-shipped': { type: 'boolean', default: false },
     json: { type: 'string' },
   },
 });
+if (process.platform !== 'linux') throw new Error('what servers use is read from /proc, which only Linux has');
 const say = (text) => process.stderr.write(`${text}\n`);
 const rounds = wholeNumber('rounds', options.rounds ?? (options.quick ? '1' : '5'));
 const transports = transportsOf(options.transport);
@@ -43,9 +47,23 @@ process.on('exit', () => stage.remove());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 
 const codex = codexIfAny();
-const sizes = options.quick ? 'quick' : 'full';
-const { samples, failures, checked } = await run({ lines, transports, rounds, sizes, sluice: sluiceTarget(), codex, stage, say });
-report({ rows: summarize({ lines, samples, transports }), failures, checked, hasCodex: codex !== undefined });
+const { samples, failures, checked } = await run({
+  lines: options['as-shipped'] ? lines.map((line) => ({ ...line, reads: 'plain' })) : lines,
+  transports,
+  rounds,
+  sizes: options.quick ? 'quick' : 'full',
+  sluice: sluiceTarget(),
+  codex,
+  stage,
+  say,
+});
+report({
+  hasCodex: codex !== undefined,
+  checked,
+  failures,
+  floors: floorsOf(lines),
+  rows: summarize({ lines, samples, transports }),
+});
 if (failures.length > 0 || !cliStartIsSound()) process.exitCode = 1;
 
 /** `--json` alone means stdout. */
@@ -82,28 +100,20 @@ function codexIfAny() {
   }
 }
 
-function report({ rows, failures, checked, hasCodex }) {
-  const seconds = Math.round((performance.now() - startedAt) / 1000);
-  const load = { before: loadBefore, after: loadavg()[0] };
-  const machine = { node: process.version, processors: `${cpus().length} × ${cpus()[0].model.trim()}` };
-  if (options.json !== undefined) {
-    const json = `${JSON.stringify({ machine, load, rounds, seconds, isQuick: options.quick, hasCodex, checked, failures, rows }, undefined, 2)}\n`;
-    if (options.json === '-') process.stdout.write(json);
-    else writeFileSync(options.json, json);
-  }
-  if (options.json === '-') return;
-  console.log(markdownOf(rows));
-  const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
-  if (options.quick) console.log('\nA quick run is about the plumbing: everything is so small that the figures say nothing.');
-  console.log(`\n${effort}. Medians of the rounds, in brackets the least and the most. Ratios above 1: Sluice is better.`);
-  console.log(`The load was ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} at the end.`);
-  console.log('All programs run in an environment without NODE_*, codex as the native program unless the line says otherwise.');
-  console.log(
-    'Over ws, latencies are measured with a client that answers each read, which hides that codex leaves TCP_NODELAY off.',
-  );
-  const early = checked.reordered === 0 ? '' : ` ${checked.reordered} events of codex came before their turn.`;
-  console.log(`${checked.bytes} bytes and ${checked.events} events were checked.${early}`);
-  for (const { label, problem } of failures) console.log(`FAILED: ${label}: ${problem}`);
+function report(outcome) {
+  const whole = {
+    machine: { node: process.version, processors: `${cpus().length} × ${cpus()[0].model.trim()}` },
+    load: { before: loadBefore, after: loadavg()[0] },
+    rounds,
+    seconds: Math.round((performance.now() - startedAt) / 1000),
+    kind: options.quick ? 'quick' : 'full',
+    reads: options['as-shipped'] ? 'plain' : 'nudge',
+    ...outcome,
+  };
+  const json = `${JSON.stringify(whole, undefined, 2)}\n`;
+  if (options.json === '-') return process.stdout.write(json);
+  if (options.json !== undefined) writeFileSync(options.json, json);
+  console.log(markdownOf(whole));
 }
 
 /** The command line's own figures, beneath the server's; not with a part of the lines, and not between those who read JSON. */

@@ -1,6 +1,7 @@
 // A client of a server: requests with their replies, processes with their output. It checks each sequence number and each byte as they
 // come, and whatever is wrong fails everything that is under way.
 
+import { numberAt } from './digits.mjs';
 import { Followed } from './followed.mjs';
 import { checkedPage } from './read-page.mjs';
 import { searchPath } from './environment.mjs';
@@ -8,14 +9,15 @@ import { searchPath } from './environment.mjs';
 const letterI = 0x69;
 const letterM = 0x6d;
 const quote = 0x22;
-const zero = 0x30;
-const nine = 0x39;
 const outputPrefix = Buffer.from('{"method":"process/output","params":{"processId":"p');
 const afterId = '","seq":'.length;
 const beforeStream = ',"stream":"'.length;
 const beforeChunk = '","chunk":"'.length;
 const afterChunk = '"}}'.length;
 const idPrefix = '{"id":'.length;
+
+/** Both servers take it in this form. */
+const cwd = 'file:///';
 
 /** What our own client does: each 64 KiB taken are acknowledged. */
 const acknowledgeEveryBytes = 64 * 1024;
@@ -33,7 +35,6 @@ export class Peer {
   #pending = new Map();
   #processes = [];
   #failure;
-  #cwd = 'file:///';
 
   /**
    * @param {(handlers: object) => object | Promise<object>} openWire
@@ -81,19 +82,19 @@ export class Peer {
    * @param {number} [spec.total] bytes it writes before it closes, when that is known
    */
   start({ argv, io = 'pipe', content, total = content === undefined ? 0 : undefined }) {
-    const process_ = new Followed({ number: this.#processes.length, content, total });
-    this.#processes.push(process_);
+    const followed = new Followed({ number: this.#processes.length, content, total });
+    this.#processes.push(followed);
     const params = {
-      processId: process_.id,
+      processId: followed.id,
       argv,
-      cwd: this.#cwd,
+      cwd,
       env: { PATH: searchPath },
       tty: io === 'tty',
       pipeStdin: io === 'input',
     };
-    process_.started = this.request('process/start', params);
-    process_.started.catch((error) => process_.fail(error));
-    return process_;
+    followed.started = this.request('process/start', params);
+    followed.started.catch((error) => followed.fail(error));
+    return followed;
   }
 
   write({ id }, bytes) {
@@ -157,73 +158,73 @@ export class Peer {
     while (bytes[at] !== quote) at += 1;
     const chunk = { bytes, start: at + beforeChunk, end: end - afterChunk };
     if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote) throw new Error(`no output: ${shown(bytes, start, end)}`);
-    const process_ = this.#processOf(number);
-    if (!this.#isNext(process_, seq, { bytes, start, end })) return;
-    process_.takeBase64(chunk);
-    this.#took(process_);
+    const followed = this.#processOf(number);
+    if (!this.#isNext(followed, seq, { bytes, start, end })) return;
+    followed.takeBase64(chunk);
+    this.#took(followed);
   }
 
   #onFrame(bytes, start, end) {
     const chunkStart = start + frameHeadBytes + bytes.readUInt16BE(start + 1);
     const number = Number(bytes.latin1Slice(start + frameHeadBytes + 1, chunkStart));
     const seq = bytes.readUIntBE(start + 3, 6);
-    const process_ = this.#processOf(number);
-    if (bytes.readUIntBE(start + 9, 6) !== 0) throw new Error(`output of ${process_.id} is missing before ${seq}`);
-    if (!this.#isNext(process_, seq, undefined)) return;
-    process_.takeBytes({ bytes, start: chunkStart, end });
-    this.#took(process_);
+    const followed = this.#processOf(number);
+    if (bytes.readUIntBE(start + 9, 6) !== 0) throw new Error(`output of ${followed.id} is missing before ${seq}`);
+    if (!this.#isNext(followed, seq, undefined)) return;
+    followed.takeBytes({ bytes, start: chunkStart, end });
+    this.#took(followed);
   }
 
   #onEvent(bytes, start, end) {
     const { method, params } = JSON.parse(bytes.latin1Slice(start, end));
-    const process_ = this.#processOf(Number(params.processId.slice(1)));
-    if (!this.#isNext(process_, params.seq, { bytes, start, end })) return;
-    if (method === 'process/exited') process_.exitCode = params.exitCode;
-    else if (method === 'process/closed') process_.takeClosed();
+    const followed = this.#processOf(Number(params.processId.slice(1)));
+    if (!this.#isNext(followed, params.seq, { bytes, start, end })) return;
+    if (method === 'process/exited') followed.exitCode = params.exitCode;
+    else if (method === 'process/closed') followed.takeClosed();
     else throw new Error(`unexpected ${method}`);
-    if (method === 'process/closed') this.#acknowledge(process_);
-    this.#took(process_);
+    if (method === 'process/closed') this.#acknowledge(followed);
+    this.#took(followed);
   }
 
   /** Numbers go up by one. Codex now and then sends an event before its turn; it waits here. */
-  #isNext(process_, seq, message) {
-    if (seq === process_.nextSeq) return true;
-    if (seq < process_.nextSeq || this.#order === 'strict' || message === undefined) {
-      throw new Error(`${process_.id}: event ${seq} came when ${process_.nextSeq} was due`);
+  #isNext(followed, seq, message) {
+    if (seq === followed.nextSeq) return true;
+    if (seq < followed.nextSeq || this.#order === 'strict' || message === undefined) {
+      throw new Error(`${followed.id}: event ${seq} came when ${followed.nextSeq} was due`);
     }
     this.#reorderedCount += 1;
-    process_.early.set(seq, Buffer.from(message.bytes.subarray(message.start, message.end)));
+    followed.early.set(seq, Buffer.from(message.bytes.subarray(message.start, message.end)));
     return false;
   }
 
-  #took(process_) {
-    process_.nextSeq += 1;
+  #took(followed) {
+    followed.nextSeq += 1;
     this.#eventCount += 1;
-    if (this.#acknowledges && process_.received - process_.acknowledgedBytes >= acknowledgeEveryBytes)
-      this.#acknowledge(process_);
-    const early = process_.early.get(process_.nextSeq);
+    if (this.#acknowledges && followed.received - followed.acknowledgedBytes >= acknowledgeEveryBytes)
+      this.#acknowledge(followed);
+    const early = followed.early.get(followed.nextSeq);
     if (early === undefined) return;
-    process_.early.delete(process_.nextSeq);
+    followed.early.delete(followed.nextSeq);
     this.#onText(early, 0, early.length);
   }
 
-  #acknowledge(process_) {
+  #acknowledge(followed) {
     if (!this.#acknowledges) return;
-    process_.acknowledgedBytes = process_.received;
-    this.notify('process/ack', { processId: process_.id, seq: process_.nextSeq });
+    followed.acknowledgedBytes = followed.received;
+    this.notify('process/ack', { processId: followed.id, seq: followed.nextSeq });
   }
 
   #processOf(number) {
-    const process_ = this.#processes[number];
-    if (process_ === undefined) throw new Error(`an event of a process nobody started, number ${number}`);
-    return process_;
+    const followed = this.#processes[number];
+    if (followed === undefined) throw new Error(`an event of a process nobody started, number ${number}`);
+    return followed;
   }
 
   #fail(error) {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const { reject } of this.#pending.values()) reject(error);
-    for (const process_ of this.#processes) process_.fail(error);
+    for (const followed of this.#processes) followed.fail(error);
   }
 }
 
@@ -231,13 +232,6 @@ function parseReply(bytes, start, end) {
   const { result, error } = JSON.parse(bytes.toString('utf8', start, end));
   if (error !== undefined) throw new Error(`the server refused: ${JSON.stringify(error)}`);
   return result;
-}
-
-function numberAt(bytes, start) {
-  let value = 0;
-  let end = start;
-  for (; bytes[end] >= zero && bytes[end] <= nine; end += 1) value = value * 10 + bytes[end] - zero;
-  return { value, end };
 }
 
 function shown(bytes, start, end) {

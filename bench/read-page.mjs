@@ -1,9 +1,9 @@
 // The reply to process/read, by position: chunks are checked where they lie, and only the little around them is parsed as JSON.
 
+import { numberAt } from './digits.mjs';
+
 const quote = 0x22;
 const comma = 0x2c;
-const zero = 0x30;
-const nine = 0x39;
 const beforeChunks = Buffer.from('"result":{"chunks":[');
 const beforeSeq = '{"seq":'.length;
 const beforeChunk = Buffer.from('"chunk":"');
@@ -25,7 +25,7 @@ export function checkedPage({ bytes, start, end }, { content, offset, afterSeq }
   while (bytes[at] === comma || bytes[at + 1] === quote) {
     if (bytes[at] === comma) at += 1;
     seq += 1;
-    if (numberAt(bytes, at + beforeSeq) !== seq) throw new Error(`process/read: a chunk other than ${seq}, which was due`);
+    if (numberAt(bytes, at + beforeSeq).value !== seq) throw new Error(`process/read: a chunk other than ${seq}, which was due`);
     const chunkStart = bytes.indexOf(beforeChunk, at) + beforeChunk.length;
     const chunkEnd = bytes.indexOf(quote, chunkStart);
     const count = content.matchesBase64(nextOffset, { bytes, start: chunkStart, end: chunkEnd });
@@ -36,10 +36,4 @@ export function checkedPage({ bytes, start, end }, { content, offset, afterSeq }
   const { nextSeq } = JSON.parse(`{"chunks":[${bytes.toString('utf8', at, end - 1)}`);
   if (nextSeq !== seq + 1) throw new Error(`process/read: nextSeq ${nextSeq} after chunk ${seq}`);
   return { offset: nextOffset, nextSeq };
-}
-
-function numberAt(bytes, start) {
-  let value = 0;
-  for (let at = start; bytes[at] >= zero && bytes[at] <= nine; at += 1) value = value * 10 + bytes[at] - zero;
-  return value;
 }

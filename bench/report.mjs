@@ -1,10 +1,36 @@
-// Rows as Markdown.
+// What was found, as Markdown: a table, and what one has to know to read it.
 
 import { tableHead, tableRow } from '../scripts/measure.mjs';
 
-export function markdownOf(rows) {
+export function markdownOf({ rows, ...circumstances }) {
   const head = tableHead('line', 'figure', 'over', 'unit', 'sluice', 'codex', 'floor', 'ratio', 'wanted', 'met');
-  return [head, ...rows.map(rowText)].join('\n');
+  const notes = notesOf(circumstances).map((note) => `- ${note}`);
+  return [head, ...rows.map(rowText), '', ...notes].join('\n');
+}
+
+function notesOf({ machine, load, rounds, seconds, kind, reads, hasCodex, checked, failures, floors }) {
+  const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
+  const early = checked.reordered === 0 ? '' : `, of which ${checked.reordered} of codex came before their turn`;
+  return [
+    ...(kind === 'quick' ? ['A quick run is about the plumbing: everything is so small that the figures say nothing.'] : []),
+    `${effort}; the load was ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} at the end.`,
+    'Medians of the rounds, in brackets the least and the most. Ratios above 1: Sluice is better.',
+    'All programs run in an environment without NODE_*; codex is the native program unless the line says otherwise.',
+    ...(hasCodex ? [] : ['Codex was not measured.']),
+    reads === 'nudge'
+      ? 'Over ws the client of the latency lines answers each read, which hides that codex leaves TCP_NODELAY off.'
+      : 'Over ws codex waits for the acknowledgement of each small message, because it leaves TCP_NODELAY off.',
+    ...[...new Set(floors.map(({ floor }) => floor))].map((name) => `Floor of ${linesWith(floors, name)}: ${name}.`),
+    `${checked.bytes} bytes and ${checked.events} events were checked${early}.`,
+    ...failures.map(({ label, problem }) => `FAILED: ${label}: ${problem}`),
+  ];
+}
+
+function linesWith(floors, name) {
+  return floors
+    .filter(({ floor }) => floor === name)
+    .map(({ line }) => `"${line}"`)
+    .join(', ');
 }
 
 function rowText({ line, figure, transport, unit, sluice, codex, floor, ratio, atLeast, isMet, ratioTo }) {

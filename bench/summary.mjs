@@ -60,3 +60,8 @@ function spreadOf(values) {
   if (values.length === 0) return undefined;
   return { median: median(values), least: Math.min(...values), most: Math.max(...values), values };
 }
+
+/** What the floor of each line is. */
+export function floorsOf(lines) {
+  return lines.filter(({ floor }) => floor !== undefined).map(({ name, floor }) => ({ line: name, floor: floor.name }));
+}

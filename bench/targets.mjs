@@ -1,6 +1,6 @@
 // The programs that are measured: Sluice as built here, and codex as its package brings it.
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { root } from '../scripts/tool.mjs';
 import { scratchInstall } from '../test/e2e/scratch-install.mjs';
@@ -9,7 +9,9 @@ const codexVersion = '0.166.0';
 
 export function sluiceTarget() {
   const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  return { name: 'sluice', command: [process.execPath, path.join(root, bin.sluice), 'serve'], order: 'strict' };
+  const program = path.join(root, bin.sluice);
+  if (!existsSync(program)) throw new Error(`${program} is missing; \`npm run build\` makes it`);
+  return { name: 'sluice', command: [process.execPath, program, 'serve'], order: 'strict' };
 }
 
 /**

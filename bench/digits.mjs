@@ -1,0 +1,12 @@
+// A number in the middle of bytes, without a string in between.
+
+const zero = 0x30;
+const nine = 0x39;
+
+/** @returns {{value: number, end: number}} the number, and where its digits end */
+export function numberAt(bytes, start) {
+  let value = 0;
+  let end = start;
+  for (; bytes[end] >= zero && bytes[end] <= nine; end += 1) value = value * 10 + bytes[end] - zero;
+  return { value, end };
+}
