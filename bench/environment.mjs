@@ -13,3 +13,9 @@ export const searchPath = (process.env.PATH ?? '/usr/bin:/bin')
 export function cleanEnvironment(home) {
   return { PATH: searchPath, HOME: home, TMPDIR: home };
 }
+
+/**
+ * Linux shares the processors out among sessions first. Both servers give each process a session of its own; whatever is compared with
+ * them or with each other has one too, or it gets a share that depends on what else runs on this terminal.
+ */
+export const ownSession = { detached: true };

@@ -1,27 +1,27 @@
 // What the machine can do without a server: no line can be better than these.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { searchPath } from './environment.mjs';
+import { ownSession, searchPath } from './environment.mjs';
 import { openWebSocket } from './websocket-wire.mjs';
 
 const shell = '/bin/sh';
 const env = { PATH: searchPath };
 
 /** A small shell that forks, executes and waits, again and again: milliseconds for each. */
-export function shellSpawnMs(count) {
+export async function shellSpawnMs(count) {
   const startedAt = performance.now();
   const script = `i=0; while [ $i -lt ${count} ]; do /bin/true; i=$((i + 1)); done`;
-  const { status } = spawnSync(shell, ['-c', script], { env, stdio: 'ignore' });
-  if (status !== 0) throw new Error(`the shell ended with code ${status}`);
+  const [code] = await once(alone(shell, ['-c', script], 'ignore'), 'exit');
+  if (code !== 0) throw new Error(`the shell ended with code ${code}`);
   return (performance.now() - startedAt) / count;
 }
 
 /** Round trips to a WebSocket server that only echoes. @returns {Promise<number[]>} milliseconds */
 export async function webSocketEchoMs({ bytes, count }) {
   const program = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = alone(process.execPath, [program], ['ignore', 'pipe', 'inherit']);
   try {
     const [line] = await once(child.stdout, 'data');
     let answered;
@@ -51,7 +51,7 @@ export async function webSocketEchoMs({ bytes, count }) {
 
 /** Round trips through `cat` and two pipes of Node. @returns {Promise<number[]>} milliseconds */
 export async function catEchoMs({ bytes, count }) {
-  const child = spawn('cat', { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = alone('cat', [], ['pipe', 'pipe', 'inherit']);
   try {
     let missing = 0;
     let answered;
@@ -80,7 +80,7 @@ export async function catEchoMs({ bytes, count }) {
 export async function catFloodSeconds({ files, total, count = 1 }) {
   const startedAt = performance.now();
   const drain = async () => {
-    const child = spawn('cat', files, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = alone('cat', files, ['ignore', 'pipe', 'inherit']);
     let received = 0;
     child.stdout.on('data', (piece) => (received += piece.length));
     await once(child, 'close');
@@ -92,14 +92,16 @@ export async function catFloodSeconds({ files, total, count = 1 }) {
 
 /** Shells that print lines for nobody, so many at a time: seconds until the last has ended. */
 export async function shellLinesSeconds({ script, count }) {
-  const children = Array.from({ length: count }, () =>
-    spawn(shell, ['-c', `read go; ${script}`], { env, stdio: ['pipe', 'ignore', 'ignore'] }),
-  );
+  const children = Array.from({ length: count }, () => alone(shell, ['-c', `read go; ${script}`], ['pipe', 'ignore', 'ignore']));
   await Promise.all(children.map((child) => once(child, 'spawn')));
   const startedAt = performance.now();
   for (const child of children) child.stdin.end('go\n');
   await Promise.all(children.map((child) => once(child, 'exit')));
   return (performance.now() - startedAt) / 1000;
+}
+
+function alone(program, args, stdio) {
+  return spawn(program, args, { env, stdio, ...ownSession });
 }
 
 async function ended(child) {

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { ownSession } from './environment.mjs';
 import { Peer } from './peer.mjs';
 import { openStdio } from './stdio-wire.mjs';
 import { cpuSeconds, memoryOf } from './usage.mjs';
@@ -43,7 +44,12 @@ export class Server {
     const listen = transport === 'ws' ? 'ws://127.0.0.1:0' : 'stdio';
     const [program, ...args] = target.command;
     const stdin = transport === 'ws' ? 'ignore' : 'pipe';
-    const child = spawn(program, [...args, '--listen', listen, ...flags], { env, cwd: '/', stdio: [stdin, 'pipe', 'ignore'] });
+    const child = spawn(program, [...args, '--listen', listen, ...flags], {
+      env,
+      cwd: '/',
+      stdio: [stdin, 'pipe', 'ignore'],
+      ...ownSession,
+    });
     running.add(child);
     child.once('exit', () => running.delete(child));
     await once(child, 'spawn');

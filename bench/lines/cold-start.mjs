@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { median } from '../../scripts/measure.mjs';
+import { ownSession } from '../environment.mjs';
 import { Server } from '../server.mjs';
 
 const sizes = { full: { count: 7 }, quick: { count: 2 } };
@@ -61,7 +62,7 @@ async function bareNodeMs({ count, env, until }) {
   while (times.length < count) {
     const startedAt = performance.now();
     const script = until === 'byte' ? 'process.stdout.write("x")' : '0';
-    const child = spawn(process.execPath, ['-e', script], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['-e', script], { env, stdio: ['ignore', 'pipe', 'ignore'], ...ownSession });
     const exit = once(child, 'exit');
     await (until === 'byte' ? once(child.stdout, 'data') : exit);
     times.push(performance.now() - startedAt);

@@ -1,5 +1,6 @@
 // Round trips through a process that sends back what it gets.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { median, quantile } from '../../scripts/measure.mjs';
 import { readyMark } from '../content.mjs';
 import { catEchoMs, webSocketEchoMs } from '../floors.mjs';
@@ -46,10 +47,11 @@ export async function startEcho(peer, { io, content }) {
   return child;
 }
 
-/** One after the other, in milliseconds, until `count` or as long as `isWanted`. */
-export async function echoTimes(peer, child, { content, bytes, count = Infinity, isWanted = () => true }) {
+/** One after the other, in milliseconds, until `count` or as long as `isWanted`, with a pause between two if there is one. */
+export async function echoTimes(peer, child, { content, bytes, count = Infinity, isWanted = () => true, pauseMs }) {
   const times = [];
   while (times.length < count && isWanted()) {
+    if (pauseMs !== undefined) await sleep(pauseMs);
     const startedAt = performance.now();
     const due = child.received + bytes;
     const arrived = child.hasReceived(due).then(() => performance.now());

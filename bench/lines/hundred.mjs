@@ -6,6 +6,9 @@ import { catFloodSeconds, shellLinesSeconds } from '../floors.mjs';
 import { echoTimes, startEcho } from './echo.mjs';
 import { megabyte } from './flood.mjs';
 
+/** Between two echoes, in milliseconds: without it a good moment would count as often as it is short. */
+const pauseMs = 5;
+
 const ms = { unit: 'ms', better: 'lower' };
 
 export const hundredLines = [
@@ -43,7 +46,7 @@ export const hundredLines = [
       const children = await prepare(peer, hundredFloods(stage, size));
       let isOver = false;
       const [times] = await Promise.all([
-        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isOver }),
+        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isOver, pauseMs }),
         release(peer, children).finally(() => (isOver = true)),
       ]);
       return { p50: quantile(times, 0.5), p95: quantile(times, 0.95) };

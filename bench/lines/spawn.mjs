@@ -34,7 +34,7 @@ export const spawnLines = ['pipe', 'tty'].map((io) => ({
   },
   floor: {
     name: 'fork, exec and wait in a small shell',
-    measure: async ({ size }) => ({ closedP50: shellSpawnMs(size.count * 2) }),
+    measure: async ({ size }) => ({ closedP50: await shellSpawnMs(size.count * 2) }),
   },
 }));
 
@@ -83,7 +83,7 @@ export const spawnRateLines = [
     },
     floor: {
       name: 'fork, exec and wait in a small shell',
-      measure: async ({ size }) => ({ one: 1000 / shellSpawnMs(size.count * 2) }),
+      measure: async ({ size }) => ({ one: 1000 / (await shellSpawnMs(size.count * 2)) }),
     },
   },
 ];
