@@ -196,7 +196,9 @@ export class Attachment implements Holder {
   #release({ session, followings }: Driving, { processId }: Params<'process/release'>): Reply {
     const { sessions, identity } = this.#context;
     const standing = sessions.standing(identity);
-    session.processes.moveTo(standing.processes, processId);
+    // Asked again because the answer was lost with a connection: it is where it was to go.
+    const isThere = session.processes.find(processId) === undefined && standing.processes.find(processId) !== undefined;
+    if (!isThere) session.processes.moveTo(standing.processes, processId);
     followings.drop(processId);
     return { result: { sessionId: standing.id } satisfies Result<'process/release'> };
   }

@@ -50,6 +50,12 @@ for (const kind of ['websocket', 'unix'] as const) {
         context.diagnostic(`${cuts} cuts`);
         assert.ok(cuts * sampledStep > 60, 'shorter than any start could be');
       });
+
+      test(`at bytes ${direction} of a release: it is released once, and its client learns where to`, async (context) => {
+        const cuts = await inTurns(2, (first, step) => releases(server, { direction, first, step }));
+        context.diagnostic(`${cuts} cuts`);
+        assert.ok(cuts > 20, 'shorter than any release could be');
+      });
     }
   });
 }
@@ -114,6 +120,23 @@ async function starts(server: SluiceServer, series: Series): Promise<number> {
   assert.equal(readFileSync(file, 'utf8'), expected);
   rmSync(folder, { recursive: true });
   return cuts;
+}
+
+async function releases(server: SluiceServer, series: Series): Promise<number> {
+  await using cutter = await ByteCutter.open(server.url);
+  await using client = await connect(cutter.url);
+  await using direct = await connect(server.url);
+  return await cutAlong(series, async (afterBytes) => {
+    const child = await client.start({ ...shell('exec sleep 600'), id: `${series.direction}-${afterBytes}` });
+    cutter.plan({ direction: series.direction, afterBytes });
+    const { sessionId } = await child.release();
+    const hasFallen = cutter.pending === 0;
+    cutter.plan();
+    await using found = await direct.attach(child.id, { sessionId, role: 'drive' });
+    await found.terminate({ forceAfterMs: 0 });
+    assert.equal((await found.closed).kind, 'signal');
+    return hasFallen;
+  });
 }
 
 /** Goes on until no cut falls any more; gives how many fell. */

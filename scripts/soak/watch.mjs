@@ -1,0 +1,83 @@
+// What a server uses, looked at from outside at regular intervals, and whether that stays the same.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { median, tableHead, tableRow } from '../measure.mjs';
+
+const mega = 1_000_000;
+
+/** One look. `children` are the processes that the server has started and that have not been collected. */
+export async function look({ pid, url }) {
+  const metrics = await (await fetch(`${url.replace('ws:', 'http:')}/metrics`)).text();
+  const sum = (name) => Array.from(metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm')), ([, value]) => Number(value));
+  const total = (name) => sum(name).reduce((one, other) => one + other, 0);
+  return {
+    rssBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    sessions: total('sluice_sessions'),
+    processes: total('sluice_processes'),
+    connections: total('sluice_connections'),
+    children: childrenOf(pid),
+  };
+}
+
+/** Looks once a second, until `stop` is called; gives all looks. */
+export function watch(server) {
+  const looks = [];
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      looks.push(await look(server));
+      await sleep(1_000);
+    }
+  })();
+  return {
+    async stop() {
+      isOver = true;
+      await watching;
+      return looks;
+    },
+  };
+}
+
+/** Prints the medians of the four quarters, and gives what has grown from the second to the last, in words. */
+export function judge(looks) {
+  if (looks.length < 4) return ['it was over too soon to be judged'];
+  const quarter = Math.max(1, Math.floor(looks.length / 4));
+  const quarters = [0, 1, 2, 3].map((index) => mediansOf(looks.slice(index * quarter, index === 3 ? undefined : (index + 1) * quarter)));
+  console.log(`\n${tableHead('medians', 'RSS MB', 'descriptors', 'sessions', 'processes known', 'children')}`);
+  for (const [index, figures] of quarters.entries()) console.log(row(`quarter ${index + 1}`, figures));
+  const [, second, , last] = quarters;
+  const isMemoryFlat = last.rssBytes <= second.rssBytes * 1.25 + 30 * mega;
+  // What runs at a moment is up to chance; twice as much would not be.
+  const grown = ['descriptors', 'sessions', 'children'].filter((name) => last[name] > second[name] * 2 + 20);
+  return [
+    ...(isMemoryFlat ? [] : [`memory grew from ${megabytes(second.rssBytes)} to ${megabytes(last.rssBytes)} MB`]),
+    ...grown.map((name) => `${name} grew from ${second[name]} to ${last[name]}`),
+  ];
+}
+
+export function row(moment, { rssBytes, descriptors, sessions, processes, children }) {
+  return tableRow(moment, megabytes(rssBytes), descriptors, sessions, processes, children);
+}
+
+function mediansOf(looks) {
+  return Object.fromEntries(Object.keys(looks[0]).map((name) => [name, median(looks.map((each) => each[name]))]));
+}
+
+function childrenOf(pid) {
+  return readdirSync('/proc').filter((name) => /^\d/.test(name) && parentOf(name) === pid).length;
+}
+
+function parentOf(name) {
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined; // gone since the folder was read
+  }
+}
+
+function megabytes(bytes) {
+  return (bytes / mega).toFixed(1);
+}
