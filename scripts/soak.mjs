@@ -19,7 +19,16 @@ import { judge, look, row, watch } from './soak/watch.mjs';
 const actionMs = 120_000;
 
 /** Ended processes and lost sessions are kept for a moment only, so that what stays after that stays for good. */
-const serverFlags = ['--keep-closed-ms', '5000', '--keep-released-ms', '5000', '--detach-grace-ms', '15000', '--log-level', 'warn'];
+const serverFlags = [
+  '--keep-closed-ms',
+  '5000',
+  '--keep-released-ms',
+  '5000',
+  '--detach-grace-ms',
+  '15000',
+  '--log-level',
+  'warn',
+];
 
 /** After the last client, until everything that is kept for a moment is gone. */
 const settleMs = 40_000;
@@ -95,12 +104,15 @@ async function visit(random, length = 1) {
 function cutNowAndThen(proxy, { random, state }) {
   let timer;
   const arm = () => {
-    timer = setTimeout(() => {
-      state.cuts += 1;
-      cuts += 1;
-      proxy.cut();
-      arm();
-    }, random.size(3_000) + 20);
+    timer = setTimeout(
+      () => {
+        state.cuts += 1;
+        cuts += 1;
+        proxy.cut();
+        arm();
+      },
+      random.size(3_000) + 20,
+    );
   };
   if (random.whole(0, 1) === 0) arm();
   return { stop: () => clearTimeout(timer) };
@@ -160,7 +172,10 @@ async function endServer() {
   const exited = once(server.child, 'exit');
   server.child.kill('SIGTERM');
   const [code] = await exited;
-  return [...(code === 0 ? [] : [`the server ended with ${code}`]), ...(server.log() === '' ? [] : [`the server said: ${server.log()}`])];
+  return [
+    ...(code === 0 ? [] : [`the server ended with ${code}`]),
+    ...(server.log() === '' ? [] : [`the server said: ${server.log()}`]),
+  ];
 }
 
 function report() {
@@ -168,7 +183,9 @@ function report() {
   console.log(`\n${[...counts.values()].reduce((sum, count) => sum + count, 0)} actions (${done}), ${cuts} cuts`);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) {
-    console.error(`\nFailed. To make the same choices again: npm run soak -- --seconds ${seconds} --clients ${clients} --seed ${seed}`);
+    console.error(
+      `\nFailed. To make the same choices again: npm run soak -- --seconds ${seconds} --clients ${clients} --seed ${seed}`,
+    );
     process.exitCode = 1;
   } else console.log('\nNothing is wrong, nothing grows, nothing is left behind.');
 }

@@ -9,7 +9,8 @@ const mega = 1_000_000;
 /** One look. `children` are the processes that the server has started and that have not been collected. */
 export async function look({ pid, url }) {
   const metrics = await (await fetch(`${url.replace('ws:', 'http:')}/metrics`)).text();
-  const sum = (name) => Array.from(metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm')), ([, value]) => Number(value));
+  const sum = (name) =>
+    Array.from(metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm')), ([, value]) => Number(value));
   const total = (name) => sum(name).reduce((one, other) => one + other, 0);
   return {
     rssBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024,
@@ -44,7 +45,9 @@ export function watch(server) {
 export function judge(looks) {
   if (looks.length < 4) return ['it was over too soon to be judged'];
   const quarter = Math.max(1, Math.floor(looks.length / 4));
-  const quarters = [0, 1, 2, 3].map((index) => mediansOf(looks.slice(index * quarter, index === 3 ? undefined : (index + 1) * quarter)));
+  const quarters = [0, 1, 2, 3].map((index) =>
+    mediansOf(looks.slice(index * quarter, index === 3 ? undefined : (index + 1) * quarter)),
+  );
   console.log(`\n${tableHead('medians', 'RSS MB', 'descriptors', 'sessions', 'processes known', 'children')}`);
   for (const [index, figures] of quarters.entries()) console.log(row(`quarter ${index + 1}`, figures));
   const [, second, , last] = quarters;

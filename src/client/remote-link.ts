@@ -215,7 +215,7 @@ export class RemoteLink implements ExecLink {
         capabilities: { acks: true, binaryOutput: true },
       };
       const result = await connection.call('initialize', greeting, initializeMs);
-      this.#sessionId = v.parse(requests.initialize.result, result).sessionId;
+      this.#greeted(v.parse(requests.initialize.result, result));
     } catch (error) {
       connection.close();
       throw error;
@@ -227,6 +227,15 @@ export class RemoteLink implements ExecLink {
     for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, connection);
     for (const call of this.#calls) this.#send(call, connection);
     void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
+  }
+
+  /** What is forgotten is over, except processes of others, which are joined again, and those whose start is sent again. */
+  #greeted({ sessionId, forgotten = [] }: Result<'initialize'>): void {
+    this.#sessionId = sessionId;
+    const starting = [...this.#calls].map(({ method, params }) => method === 'process/start' && processIdIn(params));
+    const over = forgotten.filter((id) => !this.#guests.has(id) && !starting.includes(id));
+    for (const id of over) this.#sources.get(id)?.end();
+    for (const id of over) this.#sources.delete(id);
   }
 
   /** Before the calls that were lost are made again: they may be about this process. */

@@ -49,6 +49,12 @@ export const initializeResult = v.object({
   sessionId,
   environmentInfo,
   capabilities: v.pipe(v.record(v.string(), v.boolean()), v.description('What was agreed: acks, binaryOutput')),
+  forgotten: v.pipe(
+    v.optional(v.array(processId)),
+    v.description(
+      'When resuming: those of the cursors whose processes the session does not know. Nothing more will come of them',
+    ),
+  ),
 });
 
 export const attachParams = v.object({

@@ -10,6 +10,7 @@ import {
   type Params,
   type ProcessId,
   type Result,
+  asProcessId,
   execError,
   isAnyExecError,
   isCommandMethod,
@@ -123,11 +124,15 @@ export class Attachment implements Holder {
       : sessions.open(identity, { isResumable: resumeSessionId === null, holder: this });
     const followings = new Followings(connection, session, agreement);
     this.#state = { kind: 'greeted', session, service: createExecService(session), followings, commands: { current: undefined } };
+    const forgotten = Object.keys(cursors ?? {})
+      .map(asProcessId)
+      .filter((id) => isResumed && session.processes.find(id) === undefined);
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
       environmentInfo: environmentInfo(session.surroundings),
       capabilities: agreement,
+      ...(forgotten.length === 0 ? {} : { forgotten }),
     };
     return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
   }
