@@ -22,7 +22,7 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
-import { repeatableWrite, processIdIn } from './remote-params.js';
+import { joinedBy, processIdIn, repeatableWrite } from './remote-params.js';
 import { RemoteSource } from './remote-source.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
@@ -229,11 +229,11 @@ export class RemoteLink implements ExecLink {
     void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
   }
 
-  /** What is forgotten is over, except processes of others, which are joined again, and those whose start is sent again. */
+  /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
   #greeted({ sessionId, forgotten = [] }: Result<'initialize'>): void {
     this.#sessionId = sessionId;
-    const starting = [...this.#calls].map(({ method, params }) => method === 'process/start' && processIdIn(params));
-    const over = forgotten.filter((id) => !this.#guests.has(id) && !starting.includes(id));
+    const joining = [...this.#calls].map(joinedBy);
+    const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
     for (const id of over) this.#sources.get(id)?.end();
     for (const id of over) this.#sources.delete(id);
   }

@@ -10,6 +10,11 @@ export function processIdIn(params: unknown): ProcessId {
   return asProcessId(v.parse(aboutProcess, params).processId);
 }
 
+/** The process that a call is to start or to join; undefined for any other call. */
+export function joinedBy({ method, params }: { readonly method: string; readonly params: unknown }): ProcessId | undefined {
+  return method === 'process/start' || method === 'process/attach' ? processIdIn(params) : undefined;
+}
+
 /** With an id, and with bytes of its own, so that it may be sent again. */
 export function repeatableWrite(params: unknown, fallbackId: string): object {
   const { processId, chunk, writeId } = v.parse(write, params);

@@ -32,6 +32,18 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     });
   }
 
+  test('to hear that it has joined somebody else’s process joins it all the same', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using cutter = await ByteCutter.open(server.url);
+    await using client = await connect(cutter.url);
+    await using other = await connect(server.url);
+    await using owned = await other.start(shell('echo shared; sleep 600'));
+    const [listed] = await client.list({ scope: 'all' });
+    cutter.plan({ direction: 'toServer', afterBytes: 20 });
+    await using joined = await client.attach(owned.id, { sessionId: listed?.sessionId ?? '' });
+    assert.equal((await joined.collectUntil({ deadlineMs: 20_000, text: 'shared' })).reason, 'text');
+  });
+
   test('for one process goes on with the others, and with what it had not yet sent', async () => {
     await using server = await SluiceServer.start('unix', ['--keep-closed-ms', '100']);
     await using cutter = await ByteCutter.open(server.url);
