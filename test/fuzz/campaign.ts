@@ -1,0 +1,143 @@
+// Many cases at the same time against one server, and a look at what is left of them when all are over.
+
+import { type FuzzCase, makeCase } from './cases.js';
+import { Random } from './random.js';
+import { type Surroundings, endEverything, runCase } from './run-case.js';
+import { type Belongings, FuzzTarget } from './target.js';
+
+export interface CampaignOptions {
+  readonly seed: number;
+  readonly inputs: number;
+  /** Runs this case only. */
+  readonly only?: number;
+  readonly progress?: (inputs: number) => void;
+}
+
+export interface Failure {
+  readonly case: FuzzCase | undefined;
+  readonly problems: readonly string[];
+}
+
+export interface Report {
+  readonly inputs: number;
+  readonly cases: number;
+  readonly byTransport: Readonly<Record<FuzzCase['transport'], number>>;
+  readonly byLabel: ReadonlyMap<string, number>;
+  readonly before: Belongings;
+  /** Not looked at once something else has failed. */
+  readonly after: Belongings | undefined;
+  readonly failure: Failure | undefined;
+}
+
+/** Cases at the same time, so that the server always has several connections in different states. */
+const lanes = 6;
+
+/** Connections that say a byte now and then and never come to the point. */
+const lorises = 4;
+
+/** By which what a server holds may differ: compiled code and caches. A hundred bytes lost with each of 200 000 inputs are more. */
+const allowedGrowthMiB = 8;
+
+/** For what a server that has crashed said last to arrive. */
+const lastWordsMs = 300;
+
+const lookMs = 20;
+const patienceMs = 20_000;
+
+export async function runCampaign({ seed, inputs, only, progress }: CampaignOptions): Promise<Report> {
+  await using target = await FuzzTarget.start();
+  const surroundings: Surroundings = { target, sessions: [], takenOver: new Set() };
+  const tally = { inputs: 0, cases: 0, byTransport: { stdio: 0, unix: 0, websocket: 0 }, byLabel: new Map<string, number>() };
+  const found: { failure: Failure | undefined } = { failure: undefined };
+  const run = async (fuzzCase: FuzzCase) => {
+    count(fuzzCase, tally);
+    const problems = [...(await problemsOf(fuzzCase, surroundings)), ...target.problems];
+    if (problems.length > 0) found.failure ??= { case: fuzzCase, problems };
+    progress?.(tally.inputs);
+  };
+  const before = await target.belongings();
+  if (only === undefined) {
+    const slow = await openLorises(target);
+    let next = 0;
+    const lane = async () => {
+      while (tally.inputs < inputs && found.failure === undefined) {
+        const fuzzCase = makeCase(seed, next);
+        next += 1;
+        await Promise.all([run(fuzzCase), slow.sayOn(next)]);
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    slow.cut();
+  } else await run(makeCase(seed, only));
+  if (found.failure !== undefined) return { ...tally, ...found, before, after: undefined };
+  const { after, leaks } = await leftovers(target, before);
+  return { ...tally, before, after, failure: leaks.length === 0 ? undefined : { case: undefined, problems: leaks } };
+}
+
+/** The same case alone, against a server of its own. */
+export async function failsAlone(fuzzCase: FuzzCase): Promise<readonly string[]> {
+  await using target = await FuzzTarget.start();
+  const problems = await problemsOf(fuzzCase, { target, sessions: [], takenOver: new Set() });
+  return [...problems, ...target.problems];
+}
+
+/** A server that has gone refuses connections: that is a problem of the case, not of ours. */
+async function problemsOf(fuzzCase: FuzzCase, surroundings: Surroundings): Promise<string[]> {
+  try {
+    return await runCase(fuzzCase, surroundings);
+  } catch (error) {
+    await new Promise((resolve) => setTimeout(resolve, lastWordsMs));
+    return [String(error)];
+  }
+}
+
+interface Tally {
+  inputs: number;
+  cases: number;
+  readonly byTransport: Record<FuzzCase['transport'], number>;
+  readonly byLabel: Map<string, number>;
+}
+
+function count({ transport, inputs, request }: FuzzCase, tally: Tally): void {
+  const all = request === undefined ? inputs : [request];
+  tally.cases += 1;
+  tally.inputs += all.length;
+  tally.byTransport[transport] += all.length;
+  for (const { label } of all) tally.byLabel.set(label, (tally.byLabel.get(label) ?? 0) + 1);
+}
+
+async function openLorises(target: FuzzTarget) {
+  const deaf = { message: () => {}, problem: () => {} };
+  const wires = await Promise.all(
+    Array.from({ length: lorises }, async (_, index) => (index % 2 === 0 ? target.tcp() : target.unix(deaf))),
+  );
+  const random = new Random(1);
+  const text = Buffer.from('GET /a-very-long-way-to-the-end-of-this-line');
+  return {
+    sayOn: async (turn: number) => void random.pick(wires).send(text.subarray(turn % text.length, (turn % text.length) + 1)),
+    cut: () => wires.forEach((wire) => wire.cut()),
+  };
+}
+
+/** Waits until everything has gone that should, and names what stays. One session may: that of released processes. */
+async function leftovers(target: FuzzTarget, before: Belongings): Promise<{ after: Belongings; leaks: string[] }> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    await endEverything(target);
+    const after = await target.belongings();
+    const leaks = [
+      ...(after.sessions > before.sessions + 1 ? [`${after.sessions} sessions left`] : []),
+      ...(['connections', 'processes', 'descriptors', 'children'] as const).flatMap((name) =>
+        after[name] > before[name] + allowedMore[name] ? [`${after[name]} ${name} left, there were ${before[name]}`] : [],
+      ),
+      ...(after.liveMiB > before.liveMiB + allowedGrowthMiB
+        ? [`the server holds ${after.liveMiB} MiB, it had ${before.liveMiB}`]
+        : []),
+    ];
+    if (leaks.length === 0 || Date.now() > deadline) return { after, leaks };
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+/** With its first child a server starts a watchdog, with a pipe to it, and opens what it watches children with. */
+const allowedMore = { connections: 0, processes: 0, descriptors: 4, children: 1 } as const;
