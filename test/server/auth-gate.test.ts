@@ -138,6 +138,17 @@ describe('the Origin header', () => {
     }
   });
 
+  test('is not sent for images, scripts and frames: those of other sites give 403 all the same', () => {
+    const status = (site: string | string[]) => statusOf({ headers: { 'sec-fetch-site': site } });
+    assert.deepEqual(
+      ['cross-site', 'same-site', '', ['none', 'none']].map((site) => status(site)),
+      [403, 403, 403, 403],
+    );
+    assert.deepEqual([status('none'), status('same-origin')], [200, 200]);
+    const allowed = { origin: 'https://example.com', 'sec-fetch-site': 'cross-site' };
+    assert.equal(statusOf({ headers: allowed, allowedOrigins: ['https://example.com'] }), 200);
+  });
+
   test('allowed by a pattern, a path or "null" is an error at the start', () => {
     for (const wrong of [
       '*',

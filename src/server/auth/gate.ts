@@ -67,7 +67,7 @@ export function createGate(options: GateOptions): Gate {
       const problem = problemWithHost(host, bind, hosts);
       if (problem !== undefined) return refusal(403, problem);
     }
-    if (!isOriginAllowed(headers['origin'], origins)) {
+    if (!isOriginAllowed(headers['origin'], origins) || isFromAnotherSite(headers)) {
       return refusal(403, 'requests from web pages are refused; to let a page in, start the server with --allow-origin');
     }
     if (hasTokenInUrl(url)) return refusal(400, 'a token in a URL ends up in logs; send it as "Authorization: Bearer TOKEN"');
@@ -90,6 +90,11 @@ type HeaderValue = string | readonly string[] | undefined;
 
 function isOriginAllowed(header: HeaderValue, allowed: ReadonlySet<string>): boolean {
   return header === undefined || allowed.has(single(header) ?? '');
+}
+
+/** Images, scripts, frames and links come without an Origin: a page cannot read the answer, but it should not get one either. */
+function isFromAnotherSite({ origin, 'sec-fetch-site': site }: GateRequest['headers']): boolean {
+  return origin === undefined && site !== undefined && !['none', 'same-origin'].includes(single(site) ?? '');
 }
 
 /** In the query, or before the host of a request that names one. */
