@@ -10,6 +10,7 @@ import {
   type CredentialSource,
   type Credentials,
   type Gate,
+  type GateRequest,
   createGate,
   loadCredentials,
   requireSafeBind,

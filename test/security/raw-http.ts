@@ -1,0 +1,34 @@
+// HTTP as nobody should write it, sent byte by byte as it stands.
+
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { SluiceServer } from '../support/sluice-server.js';
+
+export const upgradeHeaders = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+
+/** Everything the server says to this, up to its end; when it would go on waiting, up to ours. */
+export async function answerTo(server: SluiceServer, text: string): Promise<string> {
+  const { port, hostname } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  const pieces: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => pieces.push(piece));
+  socket.on('error', () => {}); // the server may hang up before it has read everything
+  socket.end(Buffer.from(text, 'latin1'));
+  await once(socket, 'close');
+  return Buffer.concat(pieces).toString('latin1');
+}
+
+/** The request line, a good Host, these headers, and what follows them. */
+export function request(server: SluiceServer, line: string, headers: readonly string[] = [], rest = ''): string {
+  return [`${line} HTTP/1.1`, `Host: ${new URL(server.url).host}`, ...headers, '', rest].join('\r\n');
+}
+
+/** The status of every answer in a text, in order. */
+export function statusesIn(text: string): number[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+}
