@@ -16,7 +16,7 @@ describe('a request', () => {
   after(async () => server[Symbol.asyncDispose]());
 
   async function statuses(line: string, headers: readonly string[], rest = ''): Promise<number[]> {
-    return statusesIn(await answerTo(server, request(server, line, headers, rest)));
+    return statusesIn(await answerTo(server, request(server, line, headers) + rest));
   }
 
   test('as it should be is answered, and so is an upgrade', async () => {

@@ -23,9 +23,9 @@ export async function answerTo(server: SluiceServer, text: string): Promise<stri
   return Buffer.concat(pieces).toString('latin1');
 }
 
-/** The request line, a good Host, these headers, and what follows them. */
-export function request(server: SluiceServer, line: string, headers: readonly string[] = [], rest = ''): string {
-  return [`${line} HTTP/1.1`, `Host: ${new URL(server.url).host}`, ...headers, '', rest].join('\r\n');
+/** The request line, a good Host and these headers; a body may be put behind it. */
+export function request(server: SluiceServer, line: string, headers: readonly string[] = []): string {
+  return [`${line} HTTP/1.1`, `Host: ${new URL(server.url).host}`, ...headers, '', ''].join('\r\n');
 }
 
 /** The status of every answer in a text, in order. */

@@ -1,0 +1,108 @@
+// What a child gets of its server: what was asked for, and nothing else the server has.
+
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { scratchFolder } from '../server/auth-tokens.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { type RawPeer, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const token = 'the-very-secret-token';
+const PATH = process.env['PATH'] ?? '';
+
+/** Everything in here is the server's business, and half of it is secret. */
+const serverEnv = {
+  PATH,
+  HOME: '/',
+  PLAIN: 'not secret',
+  SLUICE_TOKEN: token,
+  GITHUB_TOKEN: token,
+  api_key: token,
+  Db_Secret_Url: token,
+};
+
+const ios = [
+  { kind: 'pipe', stdin: 'open' },
+  { kind: 'pty', rows: 24, cols: 80 },
+];
+
+async function withServer(work: (peer: RawPeer, server: SluiceServer) => Promise<void>): Promise<void> {
+  using folder = scratchFolder();
+  const flags = ['--token-file', folder.write('token', token), '--log-level', 'debug'];
+  await using server = await SluiceServer.start('websocket', flags, serverEnv);
+  await using peer = await overWebSocket(server.url, { authorization: `Bearer ${token}` });
+  await peer.greet();
+  await work(peer, server);
+}
+
+function environOf(pid: unknown): string[] {
+  return readFileSync(`/proc/${Number(pid)}/environ`, 'utf8')
+    .split('\0')
+    .filter(Boolean)
+    .toSorted();
+}
+
+describe('a child', () => {
+  guardAgainstLeaks();
+
+  test('has the variables that were asked for, as the kernel knows them, and none of the server’s secrets', async () => {
+    await withServer(async (peer) => {
+      const pidOf = async (params: object) => resultOf(await peer.request('process/start', params))['pid'];
+      for (const [index, io] of ios.entries()) {
+        const start = { argv: ['cat'], io };
+        const exact = await pidOf({ ...start, processId: `exact ${index}`, env: { PATH, ONLY: 'this' } });
+        assert.deepEqual(environOf(exact), ['ONLY=this', `PATH=${PATH}`]);
+        const all = await pidOf({ ...start, processId: `all ${index}`, envPolicy: { inherit: 'all' } });
+        assert.deepEqual(environOf(all), ['HOME=/', `PATH=${PATH}`, 'PLAIN=not secret']);
+        const none = await pidOf({ ...start, processId: `none ${index}`, envPolicy: { inherit: 'none', set: { PATH } } });
+        assert.deepEqual(environOf(none), [`PATH=${PATH}`]);
+      }
+      const { stdout } = resultOf(await peer.request('command/exec', { command: ['cat', '/proc/self/environ'] }));
+      assert.deepEqual(String(stdout).split('\0').filter(Boolean).toSorted(), ['HOME=/', `PATH=${PATH}`, 'PLAIN=not secret']);
+    });
+  });
+
+  test('has its three streams open and nothing else, however many are started at once', async () => {
+    await withServer(async (peer) => {
+      const started = Array.from({ length: 24 }, async (_, index) => {
+        const params = { processId: `p${index}`, argv: ['cat'], env: { PATH }, io: ios[index % 2] };
+        return Number(resultOf(await peer.request('process/start', params))['pid']);
+      });
+      for (const pid of await Promise.all(started)) assert.deepEqual(readdirSync(`/proc/${pid}/fd`), ['0', '1', '2']);
+    });
+  });
+});
+
+describe('the log', () => {
+  guardAgainstLeaks();
+
+  test('holds nothing that a client said or brought, whatever went wrong, at its most talkative', async () => {
+    await withServer(async (peer, server) => {
+      const hidden = 'hidden-in-what-was-said';
+      const start = { processId: 'p', argv: ['cat', hidden], env: { PATH, NAME: hidden }, cwd: '/' };
+      await peer.request('process/start', start);
+      await peer.request('process/start', start);
+      await peer.request('process/start', { ...start, processId: 'q', argv: [`/${hidden}/${hidden}`] });
+      await peer.request('process/start', { ...start, processId: 'r', cwd: `/${hidden}` });
+      await peer.request('process/start', { ...start, processId: 's', argv: ['cat', `${hidden}\0`] });
+      await peer.request('process/write', { processId: 'p', chunk: Buffer.from(hidden).toString('base64') });
+      await peer.request('process/signal', { processId: 'p', signal: hidden });
+      await peer.request('process/attach', { processId: hidden, sessionId: hidden });
+      await peer.request('command/exec', { command: ['echo', hidden], env: { NAME: hidden } });
+      await peer.request(hidden, { [hidden]: hidden });
+      peer.send(`{"method":"${hidden}","params":"${hidden}"}`);
+      peer.send(hidden);
+      for (const path of [`/${hidden}`, `/?token=${token}`, '/metrics']) {
+        await fetch(server.url.replace('ws:', 'http:') + path, { headers: { authorization: `Bearer ${hidden}`, cookie: token } });
+      }
+      await assert.rejects(overWebSocket(server.url, { authorization: `Bearer ${hidden}` }), /401/);
+      assert.equal(await server.stop(), 0);
+      const log = server.log.join('\n');
+      assert.match(log, /process started/);
+      for (const secret of [hidden, Buffer.from(hidden).toString('base64'), token])
+        assert.equal(log.includes(secret), false, log);
+    });
+  });
+});
