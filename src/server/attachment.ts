@@ -30,6 +30,7 @@ import { processStartFields } from './logger.js';
 import type { Metrics } from './metrics.js';
 import type { Session } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
+import { Waits } from './waits.js';
 
 export interface AttachmentContext {
   readonly connection: Connection;
@@ -43,7 +44,8 @@ export interface AttachmentContext {
 
 /** A process of another session that this connection follows. */
 interface Guest {
-  readonly target: ManagedProcess;
+  /** Not kept for the guest's sake: a process that its owner has forgotten, and its output, are gone for all. */
+  readonly target: WeakRef<ManagedProcess>;
   readonly role: 'watch' | 'drive';
 }
 
@@ -68,11 +70,13 @@ const watcherMethods: ReadonlySet<string> = new Set(['process/read', 'process/wa
 export class Attachment implements Holder {
   readonly #context: AttachmentContext;
   readonly #guests = new Map<ProcessId, Guest>();
+  readonly #waits: Waits;
   #state: State = { kind: 'new' };
 
   constructor(context: AttachmentContext) {
     this.#context = context;
     const { connection } = context;
+    this.#waits = new Waits(context.sessions.clock);
     connection.serve({
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
@@ -123,7 +127,13 @@ export class Attachment implements Holder {
       ? sessions.resume(resumeSessionId, identity, { holder: this, takeover: takeover === true })
       : sessions.open(identity, { isResumable: resumeSessionId === null, holder: this });
     const followings = new Followings(connection, session, agreement);
-    this.#state = { kind: 'greeted', session, service: createExecService(session), followings, commands: { current: undefined } };
+    this.#state = {
+      kind: 'greeted',
+      session,
+      service: createExecService(session, this.#waits),
+      followings,
+      commands: { current: undefined },
+    };
     const forgotten = Object.keys(cursors ?? {})
       .map(asProcessId)
       .filter((id) => isResumed && session.processes.find(id) === undefined);
@@ -183,13 +193,18 @@ export class Attachment implements Holder {
     const target = owner.processes.get(processId);
     const isOwn = owner === session;
     if (!isOwn && session.processes.find(processId) !== undefined) throw execError('processExists', { processId });
-    if (!isOwn) this.#guests.set(processId, { target, role });
+    if (!isOwn) this.#addGuest(processId, { target: new WeakRef(target), role });
     const cursor = params.afterSeq ?? 0;
     const result: Result<'process/attach'> = { process: target.status(), role };
     if (params.follow === false) return { result };
     const reader = isOwn ? followings.openOwn(processId, cursor) : target.log.openViewer(cursor);
     followings.drop(processId);
     return { result, afterReply: () => followings.follow(processId, reader, { isOwn }) };
+  }
+
+  #addGuest(processId: ProcessId, guest: Guest): void {
+    for (const [id, { target }] of this.#guests) if (target.deref() === undefined) this.#guests.delete(id);
+    this.#guests.set(processId, guest);
   }
 
   #detach({ followings }: Driving, { processId }: Params<'process/detach'>): Reply {
@@ -223,12 +238,13 @@ export class Attachment implements Holder {
     const guest = processId === undefined ? undefined : this.#guests.get(processId);
     if (processId === undefined || guest === undefined) return service;
     if (guest.role === 'watch' && !watcherMethods.has(method)) throw execError('watchOnly', { processId, method });
+    const target = guest.target.deref();
     // Looked up each time: the process may have been released since.
     const owner = this.#context.sessions
       .visibleTo(this.#context.identity)
-      .find(({ processes }) => processes.find(processId) === guest.target);
-    if (owner === undefined) throw execError('processNotFound', { processId });
-    return createExecService(owner);
+      .find(({ processes }) => processes.find(processId) === target);
+    if (target === undefined || owner === undefined) throw execError('processNotFound', { processId });
+    return createExecService(owner, this.#waits);
   }
 
   #sessionFor(own: Session, id: string): Session {
@@ -273,6 +289,7 @@ export class Attachment implements Holder {
   }
 
   #end(): void {
+    this.#waits.end();
     if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') {
       this.#state.followings.end();
       void this.#state.commands.current?.close();

@@ -6,17 +6,11 @@ import { type ExecService, type Page, type Params, type Seq, execError } from '.
 import { environmentInfo } from './environment-info.js';
 import { type Session, exitFacts } from './session.js';
 import { processOptions } from './start-request.js';
+import { Waits } from './waits.js';
 
-export function createExecService(session: Session): ExecService {
-  const { processes, clock } = session;
-
-  /** Waits until `isDone` or the deadline, looking again whenever something happens to the process. */
-  async function waitUntil(target: ManagedProcess, isDone: () => boolean, waitMs: number): Promise<void> {
-    const deadline = clock.elapsed() + waitMs;
-    for (let restMs = waitMs; restMs > 0 && !isDone(); restMs = deadline - clock.elapsed()) {
-      await target.log.changed({ clock, ms: restMs });
-    }
-  }
+/** `waits` are those of the caller; without them they last as long as they may. */
+export function createExecService(session: Session, waits: Waits = new Waits(session.clock)): ExecService {
+  const { processes } = session;
 
   return {
     'process/start': async (params) => {
@@ -32,7 +26,7 @@ export function createExecService(session: Session): ExecService {
     'process/read': async ({ processId, afterSeq, maxBytes, waitMs }) => {
       const target = processes.get(processId);
       const cursor = afterSeq ?? 0;
-      await waitUntil(target, () => target.log.nextSeq > cursor + 1 || target.isClosed, waitMs ?? 0);
+      await waits.until(target, () => target.log.nextSeq > cursor + 1 || target.isClosed, waitMs ?? 0);
       return pageOf(target, cursor, maxBytes ?? Infinity);
     },
 
@@ -82,8 +76,7 @@ export function createExecService(session: Session): ExecService {
   async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
     const target = processes.get(processId);
     const isOver = () => (until === 'closed' ? target.isClosed : target.ending !== undefined);
-    if (timeoutMs === undefined || timeoutMs === null) await (until === 'closed' ? target.closed : target.exited);
-    else await waitUntil(target, isOver, timeoutMs);
+    await waits.until(target, isOver, timeoutMs ?? Infinity);
     const { ending } = target;
     return { running: !isOver(), ...(ending === undefined ? {} : { ending }) };
   }

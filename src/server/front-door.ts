@@ -10,7 +10,6 @@ import {
   type CredentialSource,
   type Credentials,
   type Gate,
-  type GateRequest,
   createGate,
   loadCredentials,
   requireSafeBind,

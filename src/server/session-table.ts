@@ -54,6 +54,10 @@ export class SessionTable {
     this.#context = context;
   }
 
+  get clock(): Clock {
+    return this.#context.clock;
+  }
+
   get size(): number {
     return this.#entries.size;
   }

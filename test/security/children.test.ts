@@ -31,7 +31,7 @@ const ios = [
 async function withServer(work: (peer: RawPeer, server: SluiceServer) => Promise<void>): Promise<void> {
   using folder = scratchFolder();
   const flags = ['--token-file', folder.write('token', token), '--log-level', 'debug'];
-  await using server = await SluiceServer.start('websocket', flags, serverEnv);
+  await using server = await SluiceServer.start('websocket', flags, { env: serverEnv });
   await using peer = await overWebSocket(server.url, { authorization: `Bearer ${token}` });
   await peer.greet();
   await work(peer, server);
