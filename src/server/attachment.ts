@@ -22,7 +22,7 @@ import {
 import type { Connection, Reply } from '../rpc/connection.js';
 import type { RpcErrorBody } from '../rpc/rpc-error.js';
 import { Commands } from './commands.js';
-import { callCommand, callService, readNotification, readParams } from './dispatch.js';
+import { callCommand, callService, familyOf, readNotification, readParams } from './dispatch.js';
 import { environmentInfo } from './environment-info.js';
 import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
@@ -296,10 +296,4 @@ export class Attachment implements Holder {
     }
     this.#state = { kind: 'over' };
   }
-}
-
-/** How Codex names the groups of methods in its errors. */
-function familyOf(method: Method): string {
-  if (method === 'environment/info') return 'environment info';
-  return method === 'environment/status' ? 'environment status' : 'exec';
 }

@@ -38,6 +38,12 @@ export function callCommand<M extends CommandMethod>(service: CommandService, me
   return service[method](params);
 }
 
+/** How Codex names the groups of methods in its errors. */
+export function familyOf(method: Method): string {
+  if (method === 'environment/info') return 'environment info';
+  return method === 'environment/status' ? 'environment status' : 'exec';
+}
+
 function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = issue.path?.map(({ key }) => String(key)).join('.');
   const where = path ?? 'params';
