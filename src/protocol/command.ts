@@ -3,6 +3,7 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
+import { mapOf } from './map.js';
 
 export const sandboxPolicy = v.variant('type', [
   v.object({ type: v.literal('dangerFullAccess') }),
@@ -42,7 +43,7 @@ export const commandExecParams = v.object({
   disableTimeout: v.pipe(v.nullish(v.boolean()), v.description('No time limit; not together with timeoutMs')),
   cwd: v.pipe(v.nullish(v.string()), v.description("Path or file: URI; a relative path starts at the server's folder")),
   env: v.pipe(
-    v.nullish(v.record(v.string(), v.nullable(v.string()))),
+    v.nullish(mapOf(v.nullable(v.string()))),
     v.description("Laid over the server's environment without *KEY*, *SECRET* and *TOKEN*; null unsets"),
   ),
   size: v.pipe(v.nullish(looseSize), v.description('Of the terminal; 24 rows of 80 columns when absent')),

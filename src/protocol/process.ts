@@ -3,6 +3,7 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
+import { mapOf } from './map.js';
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -30,7 +31,7 @@ export const envPolicy = v.object({
     v.description('true also inherits names like *KEY*, *SECRET*, *TOKEN*, which are left out otherwise'),
   ),
   exclude: v.pipe(v.nullish(v.array(v.string())), v.description('Globs of names to leave out; case does not matter')),
-  set: v.pipe(v.nullish(v.record(v.string(), v.string())), v.description('Variables to set after the exclusions')),
+  set: v.pipe(v.nullish(mapOf(v.string())), v.description('Variables to set after the exclusions')),
   includeOnly: v.pipe(
     v.nullish(v.array(v.string())),
     v.description('When not empty, only names that match one of these globs stay'),
@@ -43,7 +44,7 @@ export const preparedSpec = v.object({
   program: v.pipe(v.string(), v.description('Absolute path of the file to execute')),
   argv: v.pipe(v.array(v.string()), v.minLength(1, 'argv must not be empty')),
   cwd: v.string(),
-  env: v.record(v.string(), v.string()),
+  env: mapOf(v.string()),
   io,
 });
 export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
@@ -53,7 +54,7 @@ export const startParams = v.object({
   argv: v.pipe(v.nullish(v.array(v.string())), v.description('Program and arguments; required unless `prepared` is given')),
   cwd: v.pipe(v.nullish(v.string()), v.description("Absolute path or file: URI; the server's own folder when absent")),
   env: v.pipe(
-    v.nullish(v.record(v.string(), v.string())),
+    v.nullish(mapOf(v.string())),
     v.description('Variables laid over the policy; without a policy, the whole environment'),
   ),
   envPolicy: v.nullish(envPolicy),
@@ -74,10 +75,7 @@ export const startParams = v.object({
     v.nullish(milliseconds),
     v.description('Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent'),
   ),
-  metadata: v.pipe(
-    v.nullish(v.record(v.string(), v.unknown())),
-    v.description('The caller’s own notes; returned by process/list'),
-  ),
+  metadata: v.pipe(v.nullish(mapOf(v.unknown())), v.description('The caller’s own notes; returned by process/list')),
   retry: v.pipe(
     v.nullish(v.boolean()),
     v.description('This start may have arrived before: a process with this id and the same argv is taken for the one meant'),

@@ -2,6 +2,7 @@
 
 import * as v from 'valibot';
 import { processId, seq, sessionId } from './ids.js';
+import { mapOf } from './map.js';
 import { protocolVersion } from './version.js';
 
 export const environmentInfo = v.object({
@@ -25,7 +26,7 @@ export const initializeParams = v.object({
   ),
   takeover: v.pipe(v.nullish(v.boolean()), v.description('Resume the session even while another connection holds it')),
   cursors: v.pipe(
-    v.nullish(v.record(v.string(), seq)),
+    v.nullish(mapOf(seq)),
     v.description(
       'When resuming: the last number seen of each process; its events go on after that. Without an entry they go on live',
     ),
