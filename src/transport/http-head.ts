@@ -24,8 +24,14 @@ export function parseHead(text: string): RequestHead | undefined {
     const key = name.toLowerCase();
     headers.set(key, [...(headers.get(key) ?? []), withoutOuterSpace(value)]);
   }
+  if (headers.has('transfer-encoding') || !isLength(headers.get('content-length'))) return undefined;
   const single = [...headers].map(([name, values]) => [name, values.length === 1 ? values[0] : values] as const);
   return { method, url, headers: Object.fromEntries(single) };
+}
+
+/** Nothing that is asked here has a body, so there is none to read; but where it would end must not be in doubt. */
+function isLength(values: readonly string[] = ['0']): boolean {
+  return values.length === 1 && /^\d+$/.test(values[0] ?? '');
 }
 
 /** Of HTTP/1.0 come health checks; nothing else differs for what is asked here. */

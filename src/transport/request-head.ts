@@ -27,9 +27,10 @@ export function awaitHead(socket: Duplex, patience: HeadPatience, received: (hea
   const timer = clock.afterIdle(handshakeMs, () => refuse(408, `no request within ${handshakeMs} ms`));
   const stop = (): void => {
     timer.cancel();
-    socket.off('data', take).off('error', destroy).off('end', destroy).off('close', stop);
+    socket.off('data', take).off('error', destroy).off('end', ended).off('close', stop);
   };
   const destroy = (): void => void socket.destroy();
+  const ended = (): void => (bytes.length === 0 ? destroy() : refuse(400, 'the request is not complete'));
 
   function take(piece: Buffer): void {
     const searched = Math.max(0, bytes.length - headEnd.length + 1);
@@ -46,5 +47,5 @@ export function awaitHead(socket: Duplex, patience: HeadPatience, received: (hea
     received(head, bytes.subarray(end + headEnd.length));
   }
 
-  socket.on('data', take).on('error', destroy).on('end', destroy).on('close', stop);
+  socket.on('data', take).on('error', destroy).on('end', ended).on('close', stop);
 }

@@ -23,6 +23,8 @@ const serverEnv = {
   Db_Secret_Url: token,
 };
 
+const serverVariables = Object.entries(serverEnv).map(([name, value]) => `${name}=${value}`);
+
 const ios = [
   { kind: 'pipe', stdin: 'open' },
   { kind: 'pty', rows: 24, cols: 80 },
@@ -31,7 +33,7 @@ const ios = [
 async function withServer(work: (peer: RawPeer, server: SluiceServer) => Promise<void>): Promise<void> {
   using folder = scratchFolder();
   const flags = ['--token-file', folder.write('token', token), '--log-level', 'debug'];
-  await using server = await SluiceServer.start('websocket', flags, { env: serverEnv });
+  await using server = await SluiceServer.start('websocket', flags, { wrapper: ['env', '-i', ...serverVariables] });
   await using peer = await overWebSocket(server.url, { authorization: `Bearer ${token}` });
   await peer.greet();
   await work(peer, server);
