@@ -107,14 +107,25 @@ export class PtyOutput implements ChildOutput {
     try {
       written = writeSync(this.#slave, rest);
     } catch (error) {
-      if (errnoOf(error) !== 'EAGAIN') return this.#leaderDrained(false);
+      if (errnoOf(error) !== 'EAGAIN') return this.#giveUp(rest);
     }
     const left = rest.subarray(written);
     const waitedMs = this.#clock.elapsed() - since;
-    if (waitedMs >= markerPatienceMs) return this.#leaderDrained(false);
+    if (waitedMs >= markerPatienceMs) return this.#giveUp(left);
     if (left.length > 0 && waitedMs > markerUnblockMs) this.#unblock();
     // Once all of it is written this only watches over the patience.
     this.#timer = this.#clock.after(left.length > 0 ? markerRetryMs : markerPatienceMs, () => this.#writeMarker(left, since));
+  }
+
+  /** What was written of the marker comes all the same, later, and is taken out. */
+  #giveUp(unwritten: Buffer): void {
+    const written = this.#marker?.subarray(0, this.#marker.length - unwritten.length);
+    const begun = this.#carry;
+    this.#carry = Buffer.alloc(0);
+    this.#leaderDrained(false);
+    if (written === undefined || written.equals(begun)) return; // all of it has come
+    this.#marker = written;
+    this.#carry = begun;
   }
 
   #unblock(): void {
@@ -139,6 +150,7 @@ export class PtyOutput implements ChildOutput {
     this.#carry = seen.subarray(end);
     if (at < 0) return;
     this.#carry = Buffer.alloc(0);
+    this.#marker = undefined;
     this.#leaderDrained(true);
     const after = seen.subarray(at + marker.length);
     if (after.length > 0) this.#burst.add(after);
@@ -178,6 +190,7 @@ export class PtyOutput implements ChildOutput {
     this.#isOver = true;
     this.#burst.flush();
     this.#leaderDrained(false);
+    this.#flushCarry();
     this.#closeSlave();
     this.#timer?.cancel();
     this.#events.ended();

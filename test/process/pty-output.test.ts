@@ -102,6 +102,32 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     await terminal.come('mine', 'drained', 'still here', 'ended');
   });
 
+  test('has nothing of the reader’s own mark in it either when that comes after patience has run out', async () => {
+    for (const readBytes of [1, 7, 65_536]) {
+      using terminal = start({ readBytes });
+      const descendant = terminal.begin();
+      writeSync(terminal.leader, 'last words');
+      terminal.leaderDies();
+      terminal.clock.skip(2_000);
+      await terminal.come('drained in part', 'last words');
+      writeSync(descendant, 'more\u001b_');
+      terminal.end(descendant);
+      await terminal.come('drained in part', 'last wordsmore\u001b_', 'ended');
+    }
+  });
+
+  test('has no part of a mark in it that found no room, and what follows it is not lost', async () => {
+    using terminal = start();
+    const descendant = terminal.begin();
+    const text = 'x'.repeat(fillTerminal(terminal.leader));
+    terminal.leaderDies();
+    terminal.clock.skip(2_000);
+    await terminal.come('drained in part', text);
+    writeSync(descendant, 'still here\u001b');
+    terminal.end(descendant);
+    await terminal.come('drained in part', `${text}still here\u001b`, 'ended');
+  });
+
   test('keeps what only looks like the beginning of the reader’s own mark', async () => {
     using terminal = start();
     writeSync(terminal.leader, 'a\u001b_12\u001b');
@@ -213,3 +239,14 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     assert.equal(times, 1);
   });
 });
+
+/** Writes until there is no room, and tells how much. */
+function fillTerminal(fd: number): number {
+  let count = 0;
+  try {
+    for (;;) count += writeSync(fd, 'x');
+  } catch (error) {
+    if (errnoOf(error) !== 'EAGAIN') throw error;
+    return count;
+  }
+}
