@@ -25,16 +25,16 @@ export async function look({ pid, url }) {
 /** Looks once a second, until `stop` is called; gives all looks. */
 export function watch(server) {
   const looks = [];
-  let isOver = false;
+  const over = new AbortController();
   const watching = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       looks.push(await look(server));
       await sleep(1_000);
     }
   })();
   return {
     async stop() {
-      isOver = true;
+      over.abort();
       await watching;
       return looks;
     },

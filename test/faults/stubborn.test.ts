@@ -93,7 +93,7 @@ describe('a child', { concurrency: true }, () => {
     test(`that floods on ${kind} is held back by its reader, and nobody else is`, async () => {
       await using flooded = await SluiceServer.start('unix');
       await using client = await connect(flooded.url);
-      const before = residentBytes(flooded);
+      const atFirst = residentBytes(flooded);
       await using child = await client.start({ ...shell('yes flood'), io });
       let seen = 0;
       for await (const { bytes } of child.output) {
@@ -101,7 +101,7 @@ describe('a child', { concurrency: true }, () => {
         if (seen > 20 * mib) break;
       }
       await isHealthy(flooded); // with the flood waiting, and nobody reading it
-      await eventually(() => assert.ok(residentBytes(flooded) - before < growthBytes));
+      await eventually(() => assert.ok(residentBytes(flooded) - atFirst < growthBytes));
       await child.terminate({ forceAfterMs: 0 });
       await child.closed;
     });

@@ -27,7 +27,7 @@ export function leaveDescriptors(pid: number, count: number): void {
 
 /** Of what `prlimit` knows. The hard limit stays, so that no right is needed to go back. `as` is a command that runs others as the same user. */
 export function setSoftLimit(pid: number, { name, value, as = [] }: SoftLimit): void {
-  const [command = '', ...args] = [...as, 'prlimit', '--pid', String(pid)];
+  const [command, ...args] = [...as, 'prlimit', '--pid', String(pid)];
   const hard = () => execFileSync(command, [...args, `--${name}`, '--output=HARD', '--noheadings'], { encoding: 'utf8' }).trim();
   execFileSync(command, [...args, `--${name}=${value === 'hard' ? hard() : value}:`]);
 }

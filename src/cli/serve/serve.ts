@@ -86,10 +86,12 @@ async function run(config: ServeConfig): Promise<void> {
 
 /** After a fault of our own nothing can be relied on: it is told in the log, as a line like all others, and ends the server and all it started. */
 function endWithFaults(logger: Awaited<ReturnType<typeof createLogger>>): void {
-  process.once('uncaughtException', (error) => {
+  const tell = async (error: Error) => {
     logger.error('the server has failed', { problem: error.stack ?? String(error) });
-    void Promise.resolve(logger[Symbol.asyncDispose]()).finally(() => process.exit(ownFailure));
-  });
+    await logger[Symbol.asyncDispose]();
+    process.exit(ownFailure);
+  };
+  process.once('uncaughtException', (error) => void tell(error));
 }
 
 /** A sandboxed command that reached one of these could have anything run outside: this server's sockets and the background server's. */
