@@ -18,20 +18,40 @@ export type Quarry =
 /** Signals that reach a whole terminal or group at once must not take the watchdog with the server. */
 const preamble = `trap '' HUP INT TERM QUIT PIPE; cd /`;
 
+/** Said by a program that has ended everything itself, so that one look is enough. */
+const orderly = 'over';
+
 /**
  * grep -s stays silent about processes that go while it looks; a zombie is dead, whoever is late to collect it.
- * A hundred rounds of 50 ms outlast even a fork bomb's children.
+ * A hundred rounds of 50 ms outlast even a fork bomb's children. A program that goes on as its own child again and again is gone when grep
+ * gets to it: the chase looks at the newest pids, without starting anything, and kills on sight.
  */
 const markedScript = `${preamble}
-while read -r _; do :; done
-round=0
+end() {
+  stat=') Z '
+  read -r stat 2>/dev/null </proc/$1/stat
+  case $stat in *') Z '*) ;; *) kill -s KILL $1 2>/dev/null; living=1;; esac
+}
+chase() {
+  read -r _ _ _ _ newest </proc/loadavg
+  pid=$newest
+  while [ $pid -gt $((newest - 8)) ]; do
+    while read -r _ name _ limit _; do
+      case "$name $limit" in "realtime $1"????????) end $pid;; esac
+    done </proc/$pid/limits
+    pid=$((pid - 1))
+  done
+}
+word= round=0
+while read -r line; do word=$line; done
 while [ $round -lt 100 ]; do
   living=0
   for file in $(grep -ls "^Max realtime timeout  *$1[0-9]\\{8\\} " /proc/[0-9]*/limits); do
-    pid=\${file#/proc/} pid=\${pid%/*} stat=') Z '
-    read -r stat 2>/dev/null </proc/$pid/stat
-    case $stat in *') Z '*) ;; *) kill -s KILL $pid 2>/dev/null; living=1;; esac
+    pid=\${file#/proc/} pid=\${pid%/*}
+    end $pid
   done
+  tries=0
+  while [ "$word" != ${orderly} ] && [ $tries -lt 20 ]; do chase "$1"; tries=$((tries + 1)); done
   [ $living = 0 ] && exit 0
   round=$((round + 1))
   sleep 0.05
@@ -139,7 +159,7 @@ export class Watchdog {
     if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;
     const ended = new Promise((resolve) => shell.once('exit', resolve));
     shell.ref();
-    shell.stdin.end();
+    shell.stdin.end(`${orderly}\n`);
     await ended;
   }
 

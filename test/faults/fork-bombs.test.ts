@@ -73,6 +73,24 @@ describe('a program that multiplies', { concurrency: true }, () => {
   }
 });
 
+describe('a program that multiplies', () => {
+  guardAgainstLeaks();
+
+  test('by going on as its own child, in a session of its own each time, ends with a server that is killed', async () => {
+    await using bomb = await Bomb.prepare(runner(20_000, 'setsid'));
+    await using server = await SluiceServer.start('unix');
+    await using client = await connect(server.url);
+    await client.start({ argv: ['sh', '-c', `n=0 sh ${bomb.script}; sleep 600`], env: bomb.env });
+    await eventually(() => assert.ok(bomb.count > 20));
+    await server.stop('SIGKILL');
+    await eventually(async () => {
+      const { count } = bomb;
+      assert.deepEqual([await bomb.processes(), await settled(() => bomb.count)], [[], count]);
+      assert.ok(count < 20_000, 'it was ended, and did not end by itself');
+    });
+  });
+});
+
 /** A script in a folder of its own, by whose name its processes are known. */
 class Bomb implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-'));
