@@ -1,7 +1,7 @@
 // Many clients do everything there is to do with one server, at random and for a long time, while their connections are cut again and again. Fails
 // on a wrong byte, a wrong ending, a call that is not answered, a line in the server's log, and on anything that grows or stays behind.
 //
-//   npm run soak -- [--seconds 1800] [--clients 50] [--keep-seconds 20] [--seed NUMBER]
+//   npm run soak -- [--seconds 1800] [--clients 50] [--keep-seconds 30] [--seed NUMBER]
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,14 +18,17 @@ import { judge, look, row, watch } from './soak/watch.mjs';
 /** Longest an action may take. Far beyond what any takes on a busy machine: what takes longer is not answered at all. */
 const actionMs = 120_000;
 
+/** For machines that are busy with other things as well. */
+const patience = { connectMs: 60_000, initializeMs: 60_000 };
+
 /** After the last client, until everything that is kept for a moment is gone. */
-const settleMs = 60_000;
+const settleMs = 90_000;
 
 const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '1800' },
     clients: { type: 'string', default: '50' },
-    'keep-seconds': { type: 'string', default: '20' },
+    'keep-seconds': { type: 'string', default: '30' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
   },
 });
@@ -74,26 +77,33 @@ async function live(random) {
 /** A client with a proxy of its own, which cuts it off now and then. */
 async function visit(random, length = 1) {
   const proxy = await openProxy(server.url);
+  try {
+    const client = await patiently('connect', () => connect(proxy.url, { timeouts: patience }));
+    await act(client, { proxy, random, length });
+    await proxy.close();
+    await client.close();
+  } catch (error) {
+    problems.push(error.stack ?? String(error));
+    await proxy.close();
+  }
+}
+
+async function act(client, { proxy, random, length }) {
   const state = { cuts: 0 };
-  const client = await patiently('connect', () => connect(proxy.url));
   const context = { client, random, others: outOfReach, toleratesCut: (task) => toleratesCut(task, state) };
   const cutting = cutNowAndThen(proxy, { random: seededRandom(random.whole(0, 2 ** 31)), state });
   try {
     for (let index = 0; index < length && performance.now() < until && problems.length === 0; index += 1) {
-      const { act } = random.one(actions.flatMap((action) => Array.from({ length: action.often }, () => action)));
-      counts.set(act.name, (counts.get(act.name) ?? 0) + 1);
-      await patiently(act.name, () => act(context));
+      const { act: action } = random.one(actions.flatMap((each) => Array.from({ length: each.often }, () => each)));
+      counts.set(action.name, (counts.get(action.name) ?? 0) + 1);
+      await patiently(action.name, () => action(context));
       await sleep(random.whole(0, 100));
     }
-  } catch (error) {
-    problems.push(error.stack ?? String(error));
   } finally {
     cutting.stop();
-    // Half of them say goodbye; the server finds out about the others by itself.
-    if (random.whole(0, 1) === 0) await patiently('close', () => client.close());
-    await proxy.close();
-    await client.close();
   }
+  // Half of them say goodbye; the server finds out about the others by itself.
+  if (random.whole(0, 1) === 0) await patiently('close', () => client.close());
 }
 
 function cutNowAndThen(proxy, { random, state }) {
