@@ -119,15 +119,15 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
     test('names that cannot be kept in a map are refused, not left out', async () => {
       await using peer = await open();
       await peer.greet();
-      for (const name of ['__proto__', 'prototype', 'constructor']) {
+      for (const unusable of ['__proto__', 'prototype', 'constructor']) {
         for (const params of [
-          `"argv":["true"],"env":{"${name}":"x"}`,
-          `"argv":["true"],"envPolicy":{"inherit":"none","set":{"${name}":"x"}}`,
-          `"argv":["true"],"metadata":{"${name}":1}`,
+          `"argv":["true"],"env":{"${unusable}":"x"}`,
+          `"argv":["true"],"envPolicy":{"inherit":"none","set":{"${unusable}":"x"}}`,
+          `"argv":["true"],"metadata":{"${unusable}":1}`,
         ]) {
-          peer.send(`{"id":"${name}","method":"process/start","params":{"processId":"p",${params}}}`);
-          const { code, message } = errorOf(await peer.reply(name));
-          assert.deepEqual([code, message.includes(name)], [-32602, true], params);
+          peer.send(`{"id":"${unusable}","method":"process/start","params":{"processId":"p",${params}}}`);
+          const { code, message } = errorOf(await peer.reply(unusable));
+          assert.deepEqual([code, message.includes(unusable)], [-32602, true], params);
           peer.messages.length = 0;
         }
       }
