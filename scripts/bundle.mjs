@@ -8,6 +8,9 @@ import { build, transform } from 'esbuild';
 /** Stay packages: they have binaries. */
 const external = ['koffi', '@lydell/node-pty'];
 
+/** What Node itself has loaded before it comes to us. Everything else it is asked for when it is first used. */
+const loadedByNode = ['buffer', 'events', 'fs', 'path', 'process', 'timers', 'url', 'util'].map((name) => `node:${name}`);
+
 /** The oldest Node that package.json takes. */
 const oldestNode = 'node20.19';
 
@@ -62,8 +65,21 @@ async function writeAsCommonJs({ path: file, text }) {
     sourcemap: 'external',
     sourcefile: file,
   });
-  writeFileSync(file, `${code}//# sourceMappingURL=${path.basename(file)}.map\n`);
+  writeFileSync(file, `${withLateBuiltIns(code)}//# sourceMappingURL=${path.basename(file)}.map\n`);
   writeFileSync(`${file}.map`, map);
+}
+
+/** Of Node's own modules a command uses few, and each costs up to 10 ms: they are required where they are used, the first time. */
+function withLateBuiltIns(code) {
+  const imports = code.matchAll(/^var (import_\w+) = require\("(node:[^"]+)"\);$/gm);
+  const late = [...imports].filter(([, , specifier]) => !loadedByNode.includes(specifier));
+  return late.reduce(
+    (text, [declaration, name, specifier]) =>
+      text
+        .replace(declaration, `var ${name};`)
+        .replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(${name} ??= require("${specifier}")).`),
+    code,
+  );
 }
 
 /** Reads our own files, changed so that they can be split well and be CommonJS. Lines stay where they are, for the source maps. */

@@ -2,10 +2,12 @@
 
 export type { Backend } from './child.js';
 export { childEnvironment } from './environment.js';
+export { LazyBackend } from './lazy-backend.js';
 export type { LogReader, Taken } from './log-reader.js';
 export type { ByteCounter, ManagedProcess, ProcessOptions } from './managed-process.js';
 export type { LogEntry } from './output-log.js';
 export { ProcessTable, type TableLimits } from './process-table.js';
+export { randomBytes, randomUuid } from './random.js';
 export { Sandbox, prepareSandboxed } from './sandbox.js';
 export { parseSignal, signalExitCode } from './signals.js';
 export { type BackendName, type SpawnSpec, createBackend } from './spawn.js';

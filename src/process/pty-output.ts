@@ -1,12 +1,12 @@
 // Reads a terminal's master side without losing its end. The slave is held open, so that no hang-up can come while the leader
 // lives; when it has died, a marker written into the slave queues up behind everything the leader wrote.
 
-import { randomInt } from 'node:crypto';
 import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import type { Clock, Timer } from '../base/clock.js';
 import type { ChildEvents, ChildOutput } from './child.js';
 import { Burst } from './burst.js';
+import { randomBytes } from './random.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** How often to try again when the terminal has no room for the marker. */
@@ -90,7 +90,7 @@ export class PtyOutput implements ChildOutput {
     if (this.#isOver) return drained(true);
     this.#drained = drained;
     this.#burst.flush();
-    this.#marker = Buffer.from(`\u001b_${randomInt(2 ** 47)}${randomInt(2 ** 47)}\u001b\\`);
+    this.#marker = Buffer.from(`\u001b_${randomBytes(12).toString('hex')}\u001b\\`);
     this.#reader.resume();
     this.#writeMarker(this.#marker, this.#clock.elapsed());
   }

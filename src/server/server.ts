@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
-import { type Backend, type BackendName, Sandbox, createBackend } from '../process/index.js';
+import { type Backend, type BackendName, LazyBackend, Sandbox, createBackend } from '../process/index.js';
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
@@ -35,7 +35,7 @@ export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly sessions: SessionTable;
-  readonly #backend: Backend;
+  readonly #backend: LazyBackend;
   readonly #metrics: Metrics;
   readonly #logger: Logger;
   readonly #connections = new Set<Connection>();
@@ -45,7 +45,14 @@ export class Server implements AsyncDisposable {
   constructor(options: ServerOptions = {}) {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
-    const backend = createBackend(options.backend ?? 'auto', clock);
+    const { backend: backendName = 'auto' } = options;
+    const logger = options.logger ?? silentLogger;
+    const backend = new LazyBackend(() => {
+      const made = createBackend(backendName, clock);
+      logger.info('ready to spawn', { backend: made.name });
+      return made;
+    });
+    if (backendName !== 'auto') backend.make(); // whoever names one is told at once when there is none
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
@@ -54,13 +61,14 @@ export class Server implements AsyncDisposable {
     this.limits = limits;
     this.#backend = backend;
     this.#metrics = options.metrics ?? silentMetrics;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = logger;
     const counter = this.#metrics;
     this.sessions = new SessionTable({
       clock,
       limits,
       createSession: (id, changed) => {
         const { maxReplyBytes } = limits;
+        setImmediate(() => backend.make()); // when the reply to the client has gone out
         return new Session({
           id,
           backend,

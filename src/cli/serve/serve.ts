@@ -77,7 +77,7 @@ async function run(config: ServeConfig): Promise<void> {
   const asked = endingSignals.map(async (signal) => signalled(signal));
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
-  logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' '), backend: server.backend });
+  logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });

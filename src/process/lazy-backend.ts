@@ -1,0 +1,35 @@
+// A backend that is made when it is first needed, since loading its native part takes 12 ms that nobody should wait for who only says hello.
+
+import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
+import type { ProcTableReader } from './proc-table.js';
+
+export class LazyBackend implements Backend {
+  readonly #create: () => Backend;
+  #made: Backend | undefined;
+
+  constructor(create: () => Backend) {
+    this.#create = create;
+  }
+
+  get name(): Backend['name'] {
+    return this.make().name;
+  }
+
+  get procs(): ProcTableReader {
+    return this.make().procs;
+  }
+
+  spawn(command: ResolvedCommand, events: ChildEvents): Child {
+    return this.make().spawn(command, events);
+  }
+
+  async close(): Promise<void> {
+    await this.#made?.close();
+  }
+
+  /** Makes it now, at a moment when nobody waits. */
+  make(): Backend {
+    this.#made ??= this.#create();
+    return this.#made;
+  }
+}
