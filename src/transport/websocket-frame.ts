@@ -28,7 +28,7 @@ const noBytes = new Uint8Array(0);
 /** A frame that is yet to be written, into a buffer of exactly this length. */
 export interface UnwrittenFrame {
   readonly length: number;
-  write(frame: Buffer): void;
+  readonly write: (frame: Buffer) => void;
 }
 
 /** A whole text message; masked when there are keys. */
