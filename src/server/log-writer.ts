@@ -24,7 +24,7 @@ const stderr = 2;
 type Put = (bytes: Uint8Array, done: (error: NodeJS.ErrnoException | null | undefined, written: number) => void) => void;
 
 export class LogWriter {
-  readonly #put: Put = putToStderr();
+  #put: Put | undefined;
   readonly #clock: Clock;
   #lines: string[] = [];
   #queuedBytes = 0;
@@ -52,7 +52,10 @@ export class LogWriter {
     }
     this.#lines.push(line);
     this.#queuedBytes += bytes;
-    if (!this.#isWriting) this.#writeNext();
+    if (!this.#isWriting) {
+      this.#isWriting = true;
+      setImmediate(() => this.#writeNext()); // what is logged now can be written when nobody waits for anything more important
+    }
     return true;
   }
 
@@ -85,6 +88,7 @@ export class LogWriter {
   }
 
   #writeRest(rest: Uint8Array, batch: { readonly bytes: number; readonly lines: number }): void {
+    this.#put ??= putToStderr();
     this.#put(rest, (error, written) => {
       if (error?.code === 'EAGAIN') {
         this.#clock.after(retryMs, () => this.#writeRest(rest, batch));
