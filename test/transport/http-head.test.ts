@@ -56,7 +56,10 @@ describe('a head', () => {
 describe('a connection', () => {
   test('may send its head byte by byte', async () => {
     await using door = await listen();
-    assert.match(await answer(door, [...'GET / HTTP/1.1\r\nHost: x\r\n\r\n']), /^HTTP\/1\.1 400 \r\n[^]*there is a WebSocket/);
+    assert.match(
+      await answer(door, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.split('')),
+      /^HTTP\/1\.1 400 \r\n[^]*there is a WebSocket/,
+    );
   });
 
   test('with a malformed head is told so', async () => {
@@ -82,7 +85,7 @@ describe('a connection', () => {
     const clock = new FakeClock();
     await using door = await listen({ clock });
     const socket = connect(door.listener.endpoint.port, '127.0.0.1');
-    const said = text(socket);
+    const said = textOf(socket);
     socket.write('GET /');
     await once(socket, 'connect');
     while (!clock.pendingMs.includes(10_000)) await new Promise((resolve) => setImmediate(resolve));
@@ -101,12 +104,12 @@ describe('a connection', () => {
 
 async function answer({ listener }: Door, pieces: readonly string[]): Promise<string> {
   const socket = connect(listener.endpoint.port, '127.0.0.1').setNoDelay();
-  const said = text(socket);
+  const said = textOf(socket);
   for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
   return said;
 }
 
-async function text(socket: AsyncIterable<unknown>): Promise<string> {
+async function textOf(socket: AsyncIterable<unknown>): Promise<string> {
   let said = '';
   for await (const piece of socket) said += String(piece);
   return said;
