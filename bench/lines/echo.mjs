@@ -12,7 +12,7 @@ export const echoLines = ['pipe', 'tty'].flatMap((io) =>
   Object.entries(sizesOf).map(([bytes, label]) => ({
     name: `echo ${label}, ${io}`,
     reads: 'nudge',
-    sizes: { full: { count: 500, warmUps: 200 }, quick: { count: 30, warmUps: 10 } },
+    sizes: { full: { count: 1000, warmUps: 2500 }, quick: { count: 30, warmUps: 10 } },
     metrics: {
       p50: { ...us, name: 'p50', atLeast: { ws: 1.2, stdio: 1.8 } },
       p99: { ...us, name: 'p99', atLeast: { ws: 1, stdio: 1 } },
