@@ -4,6 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import v8 from 'node:v8';
 import vm from 'node:vm';
 
 const { PACK_TASK: task, PACK_RESULT: result, PACK_FOLDER: folder } = process.env;
@@ -15,6 +16,9 @@ vm.Script = class extends vm.Script {
     scripts.push(this);
   }
 };
+
+// What was compiled is only taken by an engine with the same flags, and at its start a command has set none.
+v8.setFlagsFromString = () => {};
 
 let isDone = false;
 

@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
 
 const bin = fileURLToPath(new URL('../../dist/bin', import.meta.url));
 
@@ -14,6 +15,10 @@ test('exec and serve have one for the engine that built them', () => {
   const made = `${process.versions.v8}.${process.platform}-${process.arch}.pack`;
   const packs = readdirSync(bin).filter((file) => file.endsWith('.pack'));
   assert.deepEqual(packs, [`exec.${made}`, `serve.${made}`]);
+  for (const pack of packs.map((file) => path.join(bin, file))) {
+    const script = new Script(readFileSync(pack, 'latin1'), { filename: pack, cachedData: readFileSync(`${pack}.cache`) });
+    assert.equal(script.cachedDataRejected, false, pack);
+  }
 });
 
 const changes: Record<string, (cache: string) => void> = {
