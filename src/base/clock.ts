@@ -30,19 +30,26 @@ const catchUpMs = 100;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  elapsed: () => Math.trunc(performance.now()),
+  elapsed: () => Math.trunc(steadyMs()),
   after: (ms, fire) => startTimer(ms, fire, () => {}),
   // Browsers give a number, which cannot hold a program open anyway.
   afterIdle: (ms, fire) => startTimer(ms, fire, (timer) => typeof timer === 'object' && timer.unref()),
 };
 
+/** Of what nobody sets. Node has to load `performance`, for 1 ms of every start, and has the same clock under another name. */
+function steadyMs(): number {
+  if (typeof process === 'undefined' || typeof process.hrtime !== 'function') return performance.now();
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
+
 type NativeTimer = ReturnType<typeof setTimeout>;
 
 function startTimer(ms: number, fire: () => void, started: (timer: NativeTimer) => void): Timer {
   const delayMs = Math.min(ms, longestDelayMs);
-  const dueAt = performance.now() + delayMs;
+  const dueAt = steadyMs() + delayMs;
   let timer = setTimeout(() => {
-    if (performance.now() - dueAt < lateMs) return fire();
+    if (steadyMs() - dueAt < lateMs) return fire();
     timer = setTimeout(fire, catchUpMs);
     started(timer);
   }, delayMs);

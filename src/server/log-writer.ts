@@ -52,10 +52,7 @@ export class LogWriter {
     }
     this.#lines.push(line);
     this.#queuedBytes += bytes;
-    if (!this.#isWriting) {
-      this.#isWriting = true;
-      setImmediate(() => this.#writeNext()); // what is logged now can be written when nobody waits for anything more important
-    }
+    if (!this.#isWriting) this.#writeNext();
     return true;
   }
 
