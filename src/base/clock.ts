@@ -20,13 +20,14 @@ export interface Clock {
 const longestDelayMs = 2 ** 31 - 1;
 
 /** So late is a timer only when the program stood still: stopped, paused with its container, or busy with one thing. */
-const lateMs = 500;
+const lateMs = 20;
 
 /**
  * Timers come before everything else that has been waiting meanwhile: output of a process that is thought silent, the answer of a peer that
- * is thought dead, a client that is back in time. A late one waits this much longer, so that they count.
+ * is thought dead, a client that is back in time. So that they count, a late one waits for a fraction of its lateness, and at most this long.
  */
-const catchUpMs = 100;
+const longestCatchUpMs = 100;
+const catchUpFraction = 0.2;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -49,8 +50,9 @@ function startTimer(ms: number, fire: () => void, started: (timer: NativeTimer) 
   const delayMs = Math.min(ms, longestDelayMs);
   const dueAt = steadyMs() + delayMs;
   let timer = setTimeout(() => {
-    if (steadyMs() - dueAt < lateMs) return fire();
-    timer = setTimeout(fire, catchUpMs);
+    const behindMs = steadyMs() - dueAt;
+    if (behindMs < lateMs) return fire();
+    timer = setTimeout(fire, Math.min(behindMs * catchUpFraction, longestCatchUpMs));
     started(timer);
   }, delayMs);
   started(timer);

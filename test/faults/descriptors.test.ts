@@ -20,7 +20,7 @@ const mostNeeded = 16;
 
 const kinds = [...bothKinds, ['a pipe with stdin', openPipe]] as const;
 
-describe('without descriptors', () => {
+describe('without descriptors', { concurrency: true }, () => {
   guardAgainstLeaks();
 
   for (const moment of ['first', 'later'] as const) {

@@ -14,7 +14,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 /** SLUICE_LONG=1 cuts greetings and starts at every byte, too; otherwise they are cut at every so many. Messages are always cut at every byte. */
-const sampledStep = process.env['SLUICE_LONG'] === '1' ? 1 : 13;
+const sampledStep = process.env['SLUICE_LONG'] === '1' ? 1 : 19;
 
 /** Clients that share the work of one test. */
 const clients = 12;
