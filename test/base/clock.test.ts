@@ -1,0 +1,51 @@
+// The system's clock: what its timers do when the program stood still.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '#src/base/clock.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+
+describe('a timer', () => {
+  guardAgainstLeaks();
+
+  for (const stallMs of [100, 700]) {
+    test(`that is late because the program stood still for ${stallMs} ms lets what has been waiting come first`, async () => {
+      const order: string[] = [];
+      const server = createServer((socket) => socket.on('data', () => order.push('message')).on('end', () => socket.end()));
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
+      await once(client, 'connect');
+      await sleep(20); // the server has it, too
+      for (const start of [systemClock.after.bind(systemClock), systemClock.afterIdle.bind(systemClock)]) {
+        client.write('x');
+        start(1, () => order.push('timer'));
+        standStill(stallMs);
+        await eventually(() => assert.equal(order.at(-1), 'timer'));
+        order.push('and again');
+      }
+      client.end();
+      await once(client, 'close');
+      server.close();
+      await once(server, 'close');
+      assert.deepEqual(order, ['message', 'timer', 'and again', 'message', 'timer', 'and again']);
+    });
+  }
+
+  test('that was cancelled while it gave way to others does not fire', async () => {
+    let hasFired = false;
+    const timer = systemClock.after(1, () => (hasFired = true));
+    standStill(600);
+    setImmediate(() => timer.cancel());
+    await sleep(200);
+    assert.equal(hasFired, false);
+  });
+});
+
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
