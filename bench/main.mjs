@@ -44,7 +44,7 @@ const loadBefore = loadavg()[0];
 const stage = new Stage();
 // Servers and the folder are gone when this program is, however it ends.
 process.on('exit', () => stage.remove());
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stopAtOnce);
 
 const codex = codexIfAny();
 const { samples, failures, checked } = await run({
@@ -121,4 +121,9 @@ function cliStartIsSound() {
   if (options.json === '-' || options.growth || options.only.length > 0) return true;
   console.log('');
   return succeeds(process.execPath, [path.join('scripts', 'bench-cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
+}
+
+function stopAtOnce(signal) {
+  say(`ended by ${signal}`);
+  process.exit(130);
 }
