@@ -47,6 +47,7 @@ export const growthLines = [
       const values = {};
       await spawnTimes(peer, { io: 'pipe', count: size.samples });
       const echo = await startEcho(peer, { io: 'pipe', content });
+      await echoTimes(peer, echo, { content, bytes: 64, count: 5 * size.samples });
       let live = 1; // the echo
       for (const count of size.counts) {
         await startIdle(peer, { io: 'input', count: count - live, content });
@@ -128,6 +129,7 @@ export const growthTables = [
       const peers = [peer];
       await spawnTimes(peer, { io: 'pipe', count: size.samples });
       const echo = await startEcho(peer, { io: 'pipe', content });
+      await echoTimes(peer, echo, { content, bytes: 64, count: 5 * size.samples });
       for (const count of size.counts) {
         for (; peers.length < count; await startIdle(peers.at(-1), { io: 'input', count: 1, content }))
           peers.push(await server.connect());
