@@ -18,8 +18,8 @@ export interface ServerOptions {
   /** Limits that differ from `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>;
   readonly policy?: Partial<ExecPolicy>;
-  /** `auto` when absent. */
-  readonly backend?: BackendName;
+  /** `auto` when absent. One that is handed in is closed with the server. */
+  readonly backend?: BackendName | Backend;
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly logger?: Logger;
@@ -35,7 +35,7 @@ export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly sessions: SessionTable;
-  readonly #backend: LazyBackend;
+  readonly #backend: Backend;
   readonly #metrics: Metrics;
   readonly #logger: Logger;
   readonly #connections = new Set<Connection>();
@@ -45,14 +45,8 @@ export class Server implements AsyncDisposable {
   constructor(options: ServerOptions = {}) {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
-    const { backend: backendName = 'auto' } = options;
     const logger = options.logger ?? silentLogger;
-    const backend = new LazyBackend(() => {
-      const made = createBackend(backendName, clock);
-      logger.info('ready to spawn', { backend: made.name });
-      return made;
-    });
-    if (backendName !== 'auto') backend.make(); // whoever names one is told at once when there is none
+    const backend = typeof options.backend === 'object' ? options.backend : lazyBackend(options.backend ?? 'auto', clock, logger);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
@@ -68,7 +62,7 @@ export class Server implements AsyncDisposable {
       limits,
       createSession: (id, changed) => {
         const { maxReplyBytes } = limits;
-        setImmediate(() => backend.make()); // when the reply to the client has gone out
+        if (backend instanceof LazyBackend) setImmediate(() => backend.make()); // when the reply to the client has gone out
         return new Session({
           id,
           backend,
@@ -155,4 +149,14 @@ export class Server implements AsyncDisposable {
     await this.#backend.close();
     this.#closed.resolve(undefined);
   }
+}
+
+function lazyBackend(name: BackendName, clock: Clock, logger: Logger): LazyBackend {
+  const backend = new LazyBackend(() => {
+    const made = createBackend(name, clock);
+    logger.info('ready to spawn', { backend: made.name });
+    return made;
+  });
+  if (name !== 'auto') backend.make(); // whoever names one is told at once when there is none
+  return backend;
 }
