@@ -157,8 +157,8 @@ export class Attachment implements Holder {
     const { processId } = params;
     const { metrics, logger } = this.#context;
     if (this.#guests.has(processId)) throw execError('processExists', { processId });
-    this.#requireRoom();
     const isKnown = session.processes.find(processId) !== undefined;
+    if (!isKnown) this.#requireRoom();
     const begunAt = performance.now();
     const result = await callService(service, 'process/start', params);
     if (isKnown) return { result }; // sent again; its events are on their way already
