@@ -12,18 +12,16 @@ import {
   type Result,
   asProcessId,
   execError,
-  isAnyExecError,
   isCommandMethod,
-  isExecError,
   isMethod,
   isSessionMethod,
   protocolVersion,
 } from '../protocol/index.js';
 import type { Connection, Reply } from '../rpc/connection.js';
-import type { RpcErrorBody } from '../rpc/rpc-error.js';
 import { Commands } from './commands.js';
 import { callCommand, callService, familyOf, readNotification, readParams } from './dispatch.js';
 import { environmentInfo } from './environment-info.js';
+import { errorBodyOf } from './error-body.js';
 import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
 import { processStartFields } from './logger.js';
@@ -81,7 +79,7 @@ export class Attachment implements Holder {
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
       binary: () => connection.close('binary frames go from server to client only'),
-      errorBody: (error) => this.#errorBody(error),
+      errorBody: (error) => errorBodyOf(error, context),
     });
     void connection.closed.then(() => this.#onClosed());
   }
@@ -136,7 +134,7 @@ export class Attachment implements Holder {
     };
     const forgotten = Object.keys(cursors ?? {})
       .map(asProcessId)
-      .filter((id) => isResumed && session.processes.find(id) === undefined);
+      .filter((id) => isResumed && !session.remembers(id));
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
@@ -158,15 +156,20 @@ export class Attachment implements Holder {
     const { metrics, logger } = this.#context;
     if (this.#guests.has(processId)) throw execError('processExists', { processId });
     const isKnown = session.processes.find(processId) !== undefined;
+    const forgotten = params.retry === true && !isKnown ? followings.findOwn(processId) : undefined;
+    if (forgotten !== undefined) return { result: { processId, sandboxType: 'none', pid: forgotten.pid } };
     if (!isKnown) this.#requireRoom();
     const begunAt = performance.now();
-    const result = await callService(service, 'process/start', params);
-    if (isKnown) return { result }; // sent again; its events are on their way already
-    const { pid, program } = session.processes.get(processId);
+    const starting = callService(service, 'process/start', params);
+    const started = isKnown ? undefined : session.processes.find(processId);
+    // Before the first await, because the connection may be gone after it.
+    const sendEvents = started && followings.follow(started, followings.openOwn(started, 0), { isOwn: true });
+    const result = await starting;
+    if (started === undefined || sendEvents === undefined) return { result }; // sent again; its events are on their way already
+    const { pid, program } = started;
     metrics.spawned((performance.now() - begunAt) / 1000);
     logger.info('process started', processStartFields({ processId, program, pid }));
-    const reader = followings.openOwn(processId, 0);
-    return { result, afterReply: () => followings.follow(processId, reader, { isOwn: true }) };
+    return { result, afterReply: sendEvents };
   }
 
   #command({ session, commands }: Driving, method: CommandMethod, params: unknown): Promise<unknown> {
@@ -197,9 +200,8 @@ export class Attachment implements Holder {
     const cursor = params.afterSeq ?? 0;
     const result: Result<'process/attach'> = { process: target.status(), role };
     if (params.follow === false) return { result };
-    const reader = isOwn ? followings.openOwn(processId, cursor) : target.log.openViewer(cursor);
-    followings.drop(processId);
-    return { result, afterReply: () => followings.follow(processId, reader, { isOwn }) };
+    const reader = isOwn ? followings.openOwn(target, cursor) : target.log.openViewer(cursor);
+    return { result, afterReply: followings.follow(target, reader, { isOwn }) };
   }
 
   #addGuest(processId: ProcessId, guest: Guest): void {
@@ -264,22 +266,6 @@ export class Attachment implements Holder {
       case 'over':
         throw execError('notInitialized', { family });
     }
-  }
-
-  /** Internal faults are ours to look at; the peer only learns that there was one. */
-  #errorBody(error: unknown): RpcErrorBody {
-    const { metrics, logger } = this.#context;
-    const known = isAnyExecError(error) ? error : execError('internalError', { problem: 'internal error' }, { cause: error });
-    if (known !== error) {
-      logger.error('internal error', { problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-    }
-    metrics.answeredWithError(known.code);
-    if (isExecError(known, 'spawnFailed')) metrics.spawnFailed(known.data.failure);
-    return {
-      code: known.code,
-      message: known.message,
-      data: { kind: known.kind, ...Object.fromEntries(Object.entries(known.data)) },
-    };
   }
 
   #onClosed(): void {

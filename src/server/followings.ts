@@ -1,6 +1,6 @@
 // The processes one connection follows: a pump for each, and what becomes of its cursor when the connection ends.
 
-import type { LogReader } from '../process/index.js';
+import type { LogReader, ManagedProcess } from '../process/index.js';
 import type { ProcessId, Seq } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
 import { OutputPump } from './output-pump.js';
@@ -14,6 +14,8 @@ export interface Agreement {
 }
 
 interface Following {
+  /** Kept here as well, because the table forgets a process some time after its end. */
+  readonly target: ManagedProcess;
   readonly pump: OutputPump;
   /** The session's own process, whose cursor waits when the client is away; not one that is merely watched. */
   readonly isOwn: boolean;
@@ -35,13 +37,22 @@ export class Followings {
   }
 
   /** A cursor that the process waits for, and that counts as read when the client takes or acknowledges. */
-  openOwn(processId: ProcessId, afterSeq: Seq): LogReader {
-    return this.#session.processes.get(processId).log.openReader(afterSeq, this.#agreement.acks ? 'acknowledged' : 'taken');
+  openOwn({ log }: ManagedProcess, afterSeq: Seq): LogReader {
+    return log.openReader(afterSeq, this.#agreement.acks ? 'acknowledged' : 'taken');
   }
 
-  /** Sends what the reader takes from here on. Owns the reader. */
-  follow(processId: ProcessId, reader: LogReader, { isOwn }: { readonly isOwn: boolean }): void {
-    if (this.#isOver) return reader.close();
+  /** A process of the session's own whose end the client has yet to confirm; also one that the table has forgotten. */
+  findOwn(processId: ProcessId): ManagedProcess | undefined {
+    const following = this.#followings.get(processId);
+    return following?.isOwn === true ? following.target : undefined;
+  }
+
+  /**
+   * Owns the reader from here on, so that it waits for the client also when the connection ends before anything was sent; sends
+   * what it takes once the returned function is called.
+   */
+  follow(target: ManagedProcess, reader: LogReader, { isOwn }: { readonly isOwn: boolean }): () => void {
+    const processId = target.id;
     this.drop(processId);
     const pump = new OutputPump({
       processId,
@@ -52,26 +63,39 @@ export class Followings {
       // With acknowledgements the end counts only once it has arrived.
       sentAll: () => (isOwn && this.#agreement.acks ? undefined : this.drop(processId)),
     });
-    this.#followings.set(processId, { pump, isOwn });
-    pump.start();
+    this.#followings.set(processId, { target, pump, isOwn });
+    return () => pump.start();
   }
 
   /** Every process of a resumed session goes on where the client stopped; without a cursor, from now on. */
   goOn(cursors: Readonly<Record<string, Seq>>): void {
-    for (const { id, log } of this.#session.processes.list()) {
-      const cursor = Object.hasOwn(cursors, id) ? cursors[id] : undefined; // an id may be the name of something every object has
-      const reader = this.#session.unpark(id) ?? this.openOwn(id, cursor ?? log.nextSeq - 1);
-      if (cursor !== undefined) reader.rewind(cursor);
-      this.follow(id, reader, { isOwn: true });
+    if (this.#isOver) return; // the cursors stay where they wait for the next connection
+    const { processes } = this.#session;
+    const parked = this.#session.unpark();
+    // An id may be the name of something every object has.
+    const cursorOf = (id: ProcessId) => (Object.hasOwn(cursors, id) ? cursors[id] : undefined);
+    for (const { target, reader } of parked.values()) {
+      if (processes.find(target.id) === target) continue;
+      const cursor = cursorOf(target.id);
+      // Forgotten while the client was away, but not what it has yet to be told. Without a cursor it has been told everything.
+      if (cursor === undefined) reader.close();
+      else this.#resume(target, reader, cursor);
+    }
+    for (const target of processes.list()) {
+      const cursor = cursorOf(target.id);
+      const waiting = parked.get(target.id);
+      const reader = waiting?.target === target ? waiting.reader : this.openOwn(target, cursor ?? target.log.nextSeq - 1);
+      this.#resume(target, reader, cursor);
     }
   }
 
   acknowledge(processId: ProcessId, seq: Seq): void {
-    const reader = this.#followings.get(processId)?.pump.reader;
-    reader?.acknowledge(seq);
-    const target = this.#session.processes.find(processId);
+    const following = this.#followings.get(processId);
+    if (following === undefined) return;
+    const { target, pump } = following;
+    pump.reader.acknowledge(seq);
     // The very last event has arrived: there is nothing left to keep.
-    if (target?.isClosed === true && reader?.settled.seq === target.log.nextSeq - 1) this.drop(processId);
+    if (target.isClosed && pump.reader.settled.seq === target.log.nextSeq - 1) this.drop(processId);
   }
 
   drop(processId: ProcessId): void {
@@ -84,11 +108,16 @@ export class Followings {
   /** Stops all pumps. What an acknowledging client has not confirmed waits for it in the session. */
   end(): void {
     this.#isOver = true;
-    for (const [processId, { pump, isOwn }] of this.#followings) {
+    for (const { target, pump, isOwn } of this.#followings.values()) {
       pump.stop();
-      if (isOwn && this.#agreement.acks) this.#session.park(processId, pump.reader);
+      if (isOwn && this.#agreement.acks) this.#session.park({ target, reader: pump.reader });
       else pump.reader.close();
     }
     this.#followings.clear();
+  }
+
+  #resume(target: ManagedProcess, reader: LogReader, cursor: Seq | undefined): void {
+    if (cursor !== undefined) reader.rewind(cursor);
+    this.follow(target, reader, { isOwn: true })();
   }
 }

@@ -6,6 +6,7 @@ import {
   type ByteCounter,
   type LogEntry,
   type LogReader,
+  type ManagedProcess,
   ProcessTable,
   type Sandbox,
   type TableLimits,
@@ -37,6 +38,12 @@ export interface EventCursor {
   close(): void;
 }
 
+/** The cursor of an owner that is away. The table may forget the process meanwhile; what the owner has yet to be told is here. */
+export interface Parked {
+  readonly target: ManagedProcess;
+  readonly reader: LogReader;
+}
+
 export class Session {
   readonly id: SessionId;
   readonly clock: Clock;
@@ -48,7 +55,7 @@ export class Session {
   readonly #context: SessionContext;
   /** One for each connection that runs one-shot commands. */
   readonly #commandTables = new Set<ProcessTable>();
-  readonly #parked = new Map<ProcessId, LogReader>();
+  readonly #parked = new Map<ProcessId, Parked>();
   #isClosed = false;
 
   constructor(context: SessionContext) {
@@ -80,15 +87,22 @@ export class Session {
   }
 
   /** Keeps the cursor of an owner that is away: what it has not confirmed stays, and holds the process back. */
-  park(processId: ProcessId, reader: LogReader): void {
-    this.#parked.get(processId)?.close();
-    this.#parked.set(processId, reader);
+  park(parked: Parked): void {
+    const { id } = parked.target;
+    this.#parked.get(id)?.reader.close();
+    this.#parked.set(id, parked);
   }
 
-  unpark(processId: ProcessId): LogReader | undefined {
-    const reader = this.#parked.get(processId);
-    this.#parked.delete(processId);
-    return reader;
+  /** Whether there is, or may be, something to tell its owner of this process: it is in the table, or its cursor is kept. */
+  remembers(processId: ProcessId): boolean {
+    return this.processes.find(processId) !== undefined || this.#parked.has(processId);
+  }
+
+  /** All of them: the owner is back. */
+  unpark(): ReadonlyMap<ProcessId, Parked> {
+    const parked = new Map(this.#parked);
+    this.#parked.clear();
+    return parked;
   }
 
   /** Processes that have not closed yet, one-shot commands included. */
@@ -114,7 +128,7 @@ export class Session {
   /** Ends every process and waits until all are gone. */
   async close(reason: EndReason, forceAfterMs = 0): Promise<void> {
     this.#isClosed = true;
-    for (const reader of this.#parked.values()) reader.close();
+    for (const { reader } of this.#parked.values()) reader.close();
     const tables = [this.processes, ...this.#commandTables];
     await Promise.all(tables.map((table) => table.close(reason, forceAfterMs)));
   }

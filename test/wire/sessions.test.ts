@@ -76,6 +76,23 @@ describe('sessions', () => {
     );
   });
 
+  test('a process that was forgotten meanwhile goes on after the cursor of a client that acknowledges, and is named to any other', async () => {
+    await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '1']);
+    for (const acks of [true, false]) {
+      const first = await overWebSocket(server.url);
+      const sessionId = sessionOf(await first.greet({ resumeSessionId: null, capabilities: { acks } }));
+      await startedPid(first, shell('echo last words'));
+      await first.notification('process/closed', 'p');
+      await eventually(async () => assert.deepEqual(resultOf(await first.request('process/list'))['processes'], []));
+      await first[Symbol.asyncDispose]();
+      await using second = await overWebSocket(server.url);
+      const cursors = { p: 1, neverWas: 0 };
+      const { forgotten } = resultOf(await resume(second, { resumeSessionId: sessionId, cursors, capabilities: { acks } }));
+      assert.deepEqual(forgotten, acks ? ['neverWas'] : ['p', 'neverWas']);
+      if (acks) await second.notification('process/closed', 'p');
+    }
+  });
+
   test('a session that nobody resumes ends with its processes after the grace', async () => {
     await using server = await SluiceServer.start('websocket', ['--detach-grace-ms', '200']);
     const first = await overWebSocket(server.url);
