@@ -214,6 +214,7 @@ export class ManagedProcess {
   }
 
   #onExited(status: WaitStatus, outputComplete: boolean): void {
+    if (this.#ending !== undefined) return; // it was given up as lost, and has ended after all: what was told stays true
     this.#ending = {
       ...status,
       reason: this.#endReason ?? 'exited',
@@ -240,8 +241,11 @@ export class ManagedProcess {
     this.#survivors = survivors;
     // Only a leader stuck in the kernel gets here alive: it cannot be waited for any longer.
     if (this.#ending === undefined) this.#onExited({ kind: 'lost' }, false);
-    // Whoever held the streams is gone, or beyond reach.
-    if (survivors.length > 0) this.#child?.close();
+    // Whoever held the streams is gone, or beyond reach: then nobody will tell that they have ended.
+    if (survivors.length > 0) {
+      this.#child?.close();
+      this.#hasOutputEnded = true;
+    }
     this.#closeWhenOver();
   }
 
