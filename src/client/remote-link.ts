@@ -22,7 +22,7 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
-import { joinedBy, processIdIn, repeatableWrite } from './remote-params.js';
+import { joinedBy, processIdIn, repeatableWrite, sentAgain } from './remote-params.js';
 import { RemoteSource } from './remote-source.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
@@ -191,7 +191,7 @@ export class RemoteLink implements ExecLink {
         }
         // Lost on the way: sent again when the connection is back, unless that could do harm.
         if (this.#isOver || isUnrepeatable(call.method)) return call.answer.reject(error);
-        if (call.method === 'process/start') call.params = Object.assign({}, call.params, { retry: true });
+        if (call.method === 'process/start' || call.method === 'process/write') call.params = sentAgain(call.params);
       },
     );
   }

@@ -15,6 +15,11 @@ export function joinedBy({ method, params }: { readonly method: string; readonly
   return method === 'process/start' || method === 'process/attach' ? processIdIn(params) : undefined;
 }
 
+/** The parameters of a call that may have arrived already. */
+export function sentAgain(params: unknown): unknown {
+  return Object.assign({}, params, { retry: true });
+}
+
 /** With an id, and with bytes of its own, so that it may be sent again. */
 export function repeatableWrite(params: unknown, fallbackId: string): object {
   const { processId, chunk, writeId } = v.parse(write, params);

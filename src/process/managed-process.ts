@@ -6,7 +6,7 @@ import { type EndReason, type Ending, type ProcessId, type ProcessStatus, type S
 import type { Backend, Child, ProcessTree, WaitStatus } from './child.js';
 import { OutputLog, type Retention } from './output-log.js';
 import { type SpawnSpec, spawnChild } from './spawn.js';
-import { type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
+import { type Sending, type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
 import { Termination } from './termination.js';
 
 export interface ProcessLimits extends Retention, StdinLimits {
@@ -162,8 +162,8 @@ export class ManagedProcess {
     };
   }
 
-  write(bytes: Uint8Array, writeId: string | undefined): Promise<WriteStatus> {
-    return this.#stdin.write(bytes, writeId);
+  write(bytes: Uint8Array, writeId: string | undefined, sending?: Sending): Promise<WriteStatus> {
+    return this.#stdin.write(bytes, writeId, sending);
   }
 
   closeStdin(): 'closed' | 'alreadyClosed' {

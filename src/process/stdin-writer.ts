@@ -11,6 +11,9 @@ export interface StdinLimits {
   readonly stdinCapBytes: number;
 }
 
+/** Whether a write is known to be new, or may have arrived before and is sent again because its answer was lost. */
+export type Sending = 'first' | 'again';
+
 export type WriteStatus = 'accepted' | 'stdinClosed';
 
 /** Write ids remembered per process; as many as Codex remembers, so its retries fit. */
@@ -41,7 +44,9 @@ export class StdinWriter {
   #takenBytes = 0;
   #isWriting = false;
   #isEnding = false;
+  // Made when needed: most processes are never written to, and hardly a write is refused.
   #seen: Map<string, Promise<WriteStatus>> | undefined;
+  #refused: Set<string> | undefined;
 
   constructor(processId: ProcessId, input: ChildInput | undefined, limits: StdinLimits) {
     this.#processId = processId;
@@ -54,13 +59,18 @@ export class StdinWriter {
     return this.#offeredBytes - this.#takenBytes;
   }
 
-  /** Takes its place in the queue before returning. A write id seen before gets the answer of the first write. */
-  write(bytes: Uint8Array, writeId: string | undefined): Promise<WriteStatus> {
+  /**
+   * Takes its place in the queue before returning. A write id seen before gets the answer of the first write. One that was refused
+   * may be tried again, but not by being sent again: writes that came after it may have been taken, and it would come after them.
+   */
+  write(bytes: Uint8Array, writeId: string | undefined, sending: Sending = 'first'): Promise<WriteStatus> {
     const first = writeId === undefined ? undefined : this.#seen?.get(writeId);
     if (first !== undefined) return first;
     if (this.#input === undefined || this.#isEnding) return Promise.resolve('stdinClosed');
     const freeBytes = this.#limits.stdinCapBytes - this.queuedBytes;
-    if (bytes.length > freeBytes) {
+    const wasRefused = sending === 'again' && writeId !== undefined && this.#refused?.has(writeId) === true;
+    if (bytes.length > freeBytes || wasRefused) {
+      if (writeId !== undefined) forgetOldest((this.#refused ??= new Set()).add(writeId));
       throw execError('stdinFull', { processId: this.#processId, offeredBytes: this.queuedBytes, freeBytes });
     }
     const answer = this.#enqueue(bytes);
@@ -119,11 +129,10 @@ export class StdinWriter {
   }
 
   #remember(writeId: string, answer: Promise<WriteStatus>): void {
-    this.#seen ??= new Map(); // most processes are never written to
+    this.#seen ??= new Map();
     this.#seen.set(writeId, answer);
-    if (this.#seen.size <= rememberedWrites) return;
-    const [oldest] = this.#seen.keys();
-    if (oldest !== undefined) this.#seen.delete(oldest);
+    this.#refused?.delete(writeId);
+    forgetOldest(this.#seen);
   }
 
   #pump(): void {
@@ -153,4 +162,10 @@ export class StdinWriter {
     const fitting = this.#answers.splice(0, unfit < 0 ? Infinity : unfit);
     for (const { done } of fitting) done.resolve('accepted');
   }
+}
+
+function forgetOldest(ids: { readonly size: number; keys(): Iterable<string>; delete(id: string): unknown }): void {
+  if (ids.size <= rememberedWrites) return;
+  const [oldest] = ids.keys();
+  if (oldest !== undefined) ids.delete(oldest);
 }

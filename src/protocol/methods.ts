@@ -68,7 +68,17 @@ export const requests = {
     family: 'session',
     summary:
       'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
-    params: v.object({ ...one, chunk: bytes, writeId: v.nullish(writeId) }),
+    params: v.object({
+      ...one,
+      chunk: bytes,
+      writeId: v.nullish(writeId),
+      retry: v.pipe(
+        v.nullish(v.boolean()),
+        v.description(
+          'This write may have arrived before: if it was refused then, it still is, because later ones may have been taken',
+        ),
+      ),
+    }),
     result: v.object({
       accepted: v.boolean(),
       status: v.picklist(['accepted', 'unknownProcess', 'stdinClosed', 'starting']),

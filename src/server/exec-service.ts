@@ -30,10 +30,10 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
       return pageOf(target, cursor, maxBytes ?? Infinity);
     },
 
-    'process/write': async ({ processId, chunk, writeId }) => {
+    'process/write': async ({ processId, chunk, writeId, retry }) => {
       const target = processes.find(processId);
       if (target === undefined) return { accepted: false, status: 'unknownProcess' };
-      const status = await target.write(chunk, writeId ?? undefined);
+      const status = await target.write(chunk, writeId ?? undefined, retry === true ? 'again' : 'first');
       return { accepted: status === 'accepted', status };
     },
 

@@ -146,6 +146,17 @@ describe('the cap', () => {
     input.takeAll();
     assert.deepEqual(input.history, ['x'.repeat(20), 'again']);
   });
+
+  test('a refused write stays refused when it is merely sent again, since later ones may have been taken', async () => {
+    const { input, writer, write } = open();
+    void write('x'.repeat(16));
+    assert.throws(() => write('too much', 'id'));
+    void write('fits');
+    input.takeAll();
+    assert.throws(() => writer.write(Buffer.from('too much'), 'id', 'again'));
+    input.takeAll();
+    assert.deepEqual(input.history, ['x'.repeat(16), 'fits']);
+  });
 });
 
 describe('a write id', () => {
