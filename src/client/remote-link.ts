@@ -3,16 +3,14 @@
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
-import { type Deferred, deferred } from '../base/deferred.js';
+import { deferred } from '../base/deferred.js';
 import {
-  type CommandMethod,
   type CommandService,
   type ExecService,
   type Params,
   type ProcessId,
   type Result,
   type Seq,
-  type SessionMethod,
   execError,
   isCommandMethod,
   isSessionMethod,
@@ -22,7 +20,15 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
-import { joinedBy, processIdIn, repeatableWrite, sentAgain } from './remote-params.js';
+import {
+  type CallMethod,
+  type PendingCall,
+  isUnrepeatable,
+  joinedBy,
+  processIdIn,
+  repeatableWrite,
+  sentAgain,
+} from './remote-call.js';
 import { RemoteSource } from './remote-source.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
@@ -42,11 +48,6 @@ export interface RemoteOptions {
   readonly closed?: () => Promise<unknown>;
 }
 
-/** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
-function isUnrepeatable(method: CallMethod): boolean {
-  return method === 'process/signal' || isCommandMethod(method);
-}
-
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
 
@@ -56,15 +57,6 @@ const retryMs = 100;
 /** Far above what the server ever sends; the client has no need to refuse its own server. */
 const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
 
-/** What a link calls beside the service: which processes of other sessions it has to do with. */
-type CallMethod = SessionMethod | CommandMethod | 'process/attach' | 'process/detach' | 'process/release';
-
-interface PendingCall {
-  readonly method: CallMethod;
-  params: unknown;
-  readonly answer: Deferred<unknown>;
-}
-
 export class RemoteLink implements ExecLink {
   readonly service: ExecService;
   readonly commands: CommandService;
@@ -72,6 +64,8 @@ export class RemoteLink implements ExecLink {
   readonly #sources = new Map<ProcessId, RemoteSource>();
   /** Processes of other sessions, to be joined again by every new connection. */
   readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
+  /** Processes that are being left. */
+  readonly #leaving = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
@@ -125,6 +119,8 @@ export class RemoteLink implements ExecLink {
 
   async attach(params: Params<'process/attach'>): Promise<Attached> {
     const { processId } = params;
+    const leaving = this.#leaving.get(processId);
+    if (leaving !== undefined) await leaving.catch(() => {}); // until then events may come that were meant for the one before
     if (this.#sources.has(processId)) throw execError('processExists', { processId });
     const isFollowed = params.follow !== false;
     const events = this.follow(processId, params.afterSeq ?? 0); // its events may come together with the reply
@@ -143,7 +139,9 @@ export class RemoteLink implements ExecLink {
     this.#guests.delete(processId);
     this.#sources.get(processId)?.close();
     this.#sources.delete(processId);
-    await this.#call('process/detach', { processId });
+    const leaving = this.#call('process/detach', { processId });
+    this.#leaving.set(processId, leaving);
+    await leaving.finally(() => this.#leaving.delete(processId));
   }
 
   async release(processId: ProcessId): Promise<string> {

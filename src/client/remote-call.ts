@@ -1,7 +1,17 @@
-// Parameters of calls that are more than passed on: which process they are about, and a write that may be made again.
+// A call over a connection that may be lost: which process it is about, and whether and how it is made again.
 
 import * as v from 'valibot';
-import { type ProcessId, asProcessId } from '../protocol/index.js';
+import type { Deferred } from '../base/deferred.js';
+import { type CommandMethod, type ProcessId, type SessionMethod, asProcessId, isCommandMethod } from '../protocol/index.js';
+
+/** What a link calls beside the service: which processes of other sessions it has to do with. */
+export type CallMethod = SessionMethod | CommandMethod | 'process/attach' | 'process/detach' | 'process/release';
+
+export interface PendingCall {
+  readonly method: CallMethod;
+  params: unknown;
+  readonly answer: Deferred<unknown>;
+}
 
 const aboutProcess = v.object({ processId: v.string() });
 const write = v.object({ ...aboutProcess.entries, chunk: v.instance(Uint8Array), writeId: v.nullish(v.string()) });
@@ -11,8 +21,13 @@ export function processIdIn(params: unknown): ProcessId {
 }
 
 /** The process that a call is to start or to join; undefined for any other call. */
-export function joinedBy({ method, params }: { readonly method: string; readonly params: unknown }): ProcessId | undefined {
+export function joinedBy({ method, params }: PendingCall): ProcessId | undefined {
   return method === 'process/start' || method === 'process/attach' ? processIdIn(params) : undefined;
+}
+
+/** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
+export function isUnrepeatable(method: CallMethod): boolean {
+  return method === 'process/signal' || isCommandMethod(method);
 }
 
 /** The parameters of a call that may have arrived already. */
