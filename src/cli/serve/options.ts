@@ -126,7 +126,12 @@ export const limitOptions = {
   retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
   headBytes: { unit: 'bytes', min: 0, meaning: 'Part of that kept for the beginning of each stream.' },
   retainedEntries: { unit: 'count', meaning: 'Pieces of output kept readable per process.' },
-  readerWindowBytes: { unit: 'bytes', meaning: 'Output a client may have yet to take before its process is held back.' },
+  // What a Sluice client takes before it says so: with less it would wait for the process, and the process for it.
+  readerWindowBytes: {
+    unit: 'bytes',
+    min: 64 * 1024,
+    meaning: 'Output a client may have yet to take before its process is held back.',
+  },
   stdinWindowBytes: { unit: 'bytes', meaning: 'Input per process that is accepted without waiting.' },
   stdinCapBytes: { unit: 'bytes', meaning: 'Input per process that may wait at most; more is refused.' },
   drainQuietMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to until this long passed in silence.' },
