@@ -1,0 +1,113 @@
+// What was written to one program and what reached it: every write at most once and whole, each writer's in the order it made
+// them, none that was refused, all that were accepted as long as the program read on.
+
+import type { World } from './world.js';
+
+/** Writer, number and length come before the bytes of a write. */
+const headerBytes = 12;
+const filler = Buffer.alloc(64 * 1024, 'stdin');
+
+interface Write {
+  readonly writer: number;
+  readonly index: number;
+  /** Made before the same writer asked to end stdin. */
+  readonly isBeforeEnd: boolean;
+  answer: 'accepted' | 'stdinClosed' | 'refused' | 'unknown' | undefined;
+}
+
+export class InputLedger {
+  readonly #world: World;
+  readonly #name: string;
+  readonly #writes = new Map<string, Write>();
+  readonly #counts = new Map<number, number>();
+  /** Which writers have asked to end stdin. */
+  readonly #enders = new Set<number>();
+  readonly #arrived = new Map<string, Write>();
+  readonly #lastArrived = new Map<number, number>();
+  #carry: Buffer = Buffer.alloc(0);
+  #skip = 0;
+  #hasEnded = false;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.#name = name;
+  }
+
+  /** The bytes of a writer's next write, and whom to tell what became of it. */
+  next(writer: number, size: number): { readonly bytes: Uint8Array; readonly answered: (answer: Write['answer']) => void } {
+    const index = (this.#counts.get(writer) ?? 0) + 1;
+    this.#counts.set(writer, index);
+    const write: Write = { writer, index, isBeforeEnd: !this.#enders.has(writer), answer: undefined };
+    this.#writes.set(keyOf(writer, index), write);
+    const bytes = Buffer.alloc(headerBytes + size);
+    bytes.writeUInt32BE(writer, 0);
+    bytes.writeUInt32BE(index, 4);
+    bytes.writeUInt32BE(size, 8);
+    filler.copy(bytes, headerBytes, 0, size);
+    return { bytes, answered: (answer) => (write.answer = answer) };
+  }
+
+  /** A writer asks to end stdin: what it wrote before comes first, what it writes from now on does not come. */
+  ending(writer: number): void {
+    this.#enders.add(writer);
+  }
+
+  /** The kernel has taken bytes. */
+  taken(bytes: Uint8Array): void {
+    const skipped = Math.min(this.#skip, bytes.length);
+    this.#skip -= skipped;
+    this.#carry = Buffer.concat([this.#carry, bytes.subarray(skipped)]);
+    while (this.#carry.length >= headerBytes) {
+      const [writer, index, size] = [0, 4, 8].map((at) => this.#carry.readUInt32BE(at));
+      this.#begins(writer ?? 0, index ?? 0);
+      const end = headerBytes + (size ?? 0);
+      this.#skip = Math.max(0, end - this.#carry.length);
+      this.#carry = this.#carry.subarray(Math.min(end, this.#carry.length));
+    }
+  }
+
+  ended(): void {
+    this.#hasEnded = true;
+    if (this.#carry.length > 0 || this.#skip > 0) this.#world.fail(`stdin of ${this.#name} ends in the middle of a write`);
+    // With one writer alone it is certain what must have come; of two, the other may have been too late.
+    if (this.#counts.size > 1) return;
+    for (const write of this.#writes.values()) {
+      if (write.isBeforeEnd && write.answer === 'accepted') this.#mustHaveArrived(write);
+    }
+  }
+
+  /** The program has read for long enough: whatever was accepted must have come. */
+  checkComplete(): void {
+    for (const write of this.#writes.values()) if (write.answer === 'accepted') this.#mustHaveArrived(write);
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  #mustHaveArrived({ writer, index }: Write): void {
+    if (this.#arrived.has(keyOf(writer, index))) return;
+    this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} was accepted and never came`);
+  }
+
+  #begins(writer: number, index: number): void {
+    const write = this.#writes.get(keyOf(writer, index));
+    const say = (problem: string) => this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} ${problem}`);
+    this.#world.note(() => `${this.#name}: write ${index} of writer ${writer} comes in`);
+    if (write === undefined) return say('was never made: stdin is garbled');
+    if (this.#arrived.has(keyOf(writer, index))) say('comes twice');
+    if (write.answer === 'refused') say('comes although it was refused');
+    if (!write.isBeforeEnd && !this.#hasOtherWriters(writer)) say('comes although stdin was ended before it');
+    if (index < (this.#lastArrived.get(writer) ?? 0)) say(`comes after write ${this.#lastArrived.get(writer)}`);
+    this.#arrived.set(keyOf(writer, index), write);
+    this.#lastArrived.set(writer, index);
+  }
+
+  #hasOtherWriters(writer: number): boolean {
+    return [...this.#counts.keys()].some((other) => other !== writer);
+  }
+}
+
+function keyOf(writer: number, index: number): string {
+  return `${writer} ${index}`;
+}
