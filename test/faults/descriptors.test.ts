@@ -9,7 +9,7 @@ import { type Client, connect } from '#src/index.js';
 import { readProcTable } from '#src/process/proc-table.js';
 import { isExecError } from '#src/protocol/index.js';
 import { bothKinds, env, openPipe, shell } from '../contract/connector.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { giveDescriptors, leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
@@ -59,9 +59,11 @@ describe('without descriptors', { concurrency: true }, () => {
     await using client = await connect(server.url, { timeouts: { reconnectMs: 0 } });
     await succeed(client);
     const [guard] = await guardsOf(server);
-    leaveDescriptors(pidOf(server), 2); // and the one of the guard's: enough for a terminal, too few for a new guard
+    await settled(async () => openDescriptors(server)); // those of the process that has ended are given back
+    takeDescriptors(pidOf(server));
     process.kill(guard ?? assert.fail('no guard'), 'SIGKILL');
     await eventually(async () => assert.deepEqual(await guardsOf(server), []));
+    leaveDescriptors(pidOf(server), 2); // enough for a terminal, too few for a guard
     assert.equal(await failureOf(client, { kind: 'pty', rows: 24, cols: 80 }), 'outOfResources');
     giveDescriptors(pidOf(server));
     const child = await client.start(shell('sleep 60'));
