@@ -204,7 +204,7 @@ export class ManagedProcess {
   /** The slowest reader decides: the child waits in its full pipe, and nothing piles up here. */
   #adjustHold(): void {
     const { unreadBytes } = this.log;
-    if (!this.#isHeld && unreadBytes >= this.#limits.readerWindowBytes) {
+    if (!this.#isHeld && unreadBytes >= this.#limits.readerWindowBytes && !this.#termination.isOver) {
       this.#isHeld = true;
       this.#child?.hold();
     } else if (this.#isHeld && unreadBytes <= this.#limits.readerWindowBytes / 2) {
@@ -246,6 +246,8 @@ export class ManagedProcess {
       this.#child?.close();
       this.#hasOutputEnded = true;
     }
+    // What they left is little, and is read to its end whoever reads it: the end could not be told otherwise.
+    if (this.#isHeld) this.#child?.resume();
     this.#closeWhenOver();
   }
 

@@ -35,6 +35,11 @@ export class Termination {
     return this.#stage.kind === 'asked' || this.#stage.kind === 'forced';
   }
 
+  /** Nobody is left, or nobody that could be ended. */
+  get isOver(): boolean {
+    return this.#stage.kind === 'over';
+  }
+
   /** Starts, or hurries on: a shorter grace than the one under way counts, a longer one does not. */
   begin(forceAfterMs: number): void {
     const forceAt = this.#clock.elapsed() + forceAfterMs;

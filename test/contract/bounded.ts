@@ -25,6 +25,16 @@ export function bounded(connector: Connector): void {
       });
     }
 
+    for (const [kind, io] of bothKinds) {
+      test(`a process whose output nobody reads is closed when it is ended on ${kind}, also when others hold its output`, async () => {
+        await using client = await connector.connect();
+        await using child = await client.start({ ...shell('setsid yes & setsid yes & exec sleep 60'), io });
+        await eventually(async () => assert.ok(((await client.list())[0]?.outputBytes ?? 0) >= 256 * kib));
+        await child.terminate({ forceAfterMs: 0 });
+        assert.equal((await child.closed).reason, 'terminated');
+      });
+    }
+
     test('only the beginning and the end of a long output are kept, and what is missing is counted', async () => {
       await using client = await connector.connect();
       const lines = 400_000;
