@@ -47,7 +47,7 @@ let until = Infinity;
 
 console.log(`Node ${process.version}, ${seconds} s, ${clients} clients, --seed ${seed}\n`);
 const server = await startServer();
-await visit(seededRandom(seed)); // what is made once is there after the first
+await visit(seededRandom(seed), actions); // what is made once, the watchdog say, is there from now on
 const before = await look(server);
 const watching = watch(server);
 until = performance.now() + seconds * 1_000;
@@ -71,15 +71,21 @@ async function startServer() {
 
 /** One client after another, each for a while. */
 async function live(random) {
-  while (performance.now() < until && problems.length === 0) await visit(random, random.whole(1, 30));
+  const often = actions.flatMap((each) => Array.from({ length: each.often }, () => each));
+  while (performance.now() < until && problems.length === 0) {
+    await visit(
+      random,
+      Array.from({ length: random.whole(1, 30) }, () => random.one(often)),
+    );
+  }
 }
 
 /** A client with a proxy of its own, which cuts it off now and then. */
-async function visit(random, length = 1) {
+async function visit(random, chosen) {
   const proxy = await openProxy(server.url);
   try {
     const client = await patiently('connect', () => connect(proxy.url, { timeouts: patience }));
-    await act(client, { proxy, random, length });
+    await act(client, { proxy, random, chosen });
     await proxy.close();
     await client.close();
   } catch (error) {
@@ -88,13 +94,13 @@ async function visit(random, length = 1) {
   }
 }
 
-async function act(client, { proxy, random, length }) {
+async function act(client, { proxy, random, chosen }) {
   const state = { cuts: 0 };
   const context = { client, random, others: outOfReach, toleratesCut: (task) => toleratesCut(task, state) };
   const cutting = cutNowAndThen(proxy, { random: seededRandom(random.whole(0, 2 ** 31)), state });
   try {
-    for (let index = 0; index < length && performance.now() < until && problems.length === 0; index += 1) {
-      const { act: action } = random.one(actions.flatMap((each) => Array.from({ length: each.often }, () => each)));
+    for (const { act: action } of chosen) {
+      if (performance.now() >= until || problems.length > 0) break;
       counts.set(action.name, (counts.get(action.name) ?? 0) + 1);
       await patiently(action.name, () => action(context));
       await sleep(random.whole(0, 100));
