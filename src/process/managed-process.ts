@@ -50,9 +50,6 @@ export interface ProcessContext {
 /** Largest piece of output in one entry; also what Codex's client takes without trouble. */
 const chunkBytes = 64 * 1024;
 
-/** What Node's pool of memory serves. */
-const pooledBytes = 4 * 1024;
-
 export class ManagedProcess {
   readonly id: ProcessId;
   readonly log: OutputLog;
@@ -294,7 +291,9 @@ export class ManagedProcess {
   }
 }
 
-/** Small ones are cut from Node's pool, which costs a fifth of memory of their own. */
+/** Small ones are cut from Node's pool, which costs a fifth of memory of their own; none is filled with zeros first. */
 function copyOf(bytes: Uint8Array): Uint8Array {
-  return bytes.length < pooledBytes ? Buffer.from(bytes) : Uint8Array.prototype.slice.call(bytes);
+  const copy = Buffer.allocUnsafe(bytes.length);
+  copy.set(bytes);
+  return copy;
 }

@@ -5,7 +5,6 @@ import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import type { Clock, Timer } from '../base/clock.js';
 import type { ChildEvents, ChildOutput } from './child.js';
-import { Burst } from './burst.js';
 import { randomBytes } from './random.js';
 import { errnoOf } from './spawn-failure.js';
 
@@ -30,7 +29,6 @@ export interface PtyDescriptors {
 
 export class PtyOutput implements ChildOutput {
   readonly #events: Pick<ChildEvents, 'output' | 'ended'>;
-  readonly #burst: Burst;
   readonly #clock: Clock;
   readonly #master: number;
   readonly #reader: ReadStream;
@@ -49,7 +47,6 @@ export class PtyOutput implements ChildOutput {
     context: { clock: Clock; readBuffer: Uint8Array },
   ) {
     this.#events = events;
-    this.#burst = new Burst((bytes) => events.output('pty', bytes));
     this.#clock = context.clock;
     this.#master = fds.master;
     this.#slave = fds.slave;
@@ -89,7 +86,6 @@ export class PtyOutput implements ChildOutput {
   drainLeader(drained: (outputComplete: boolean) => void): void {
     if (this.#isOver) return drained(true);
     this.#drained = drained;
-    this.#burst.flush();
     this.#marker = Buffer.from(`\u001b_${randomBytes(12).toString('hex')}\u001b\\`);
     this.#reader.resume();
     this.#writeMarker(this.#marker, this.#clock.elapsed());
@@ -137,7 +133,7 @@ export class PtyOutput implements ChildOutput {
   }
 
   #received(bytes: Uint8Array): void {
-    if (this.#marker === undefined) this.#burst.add(bytes);
+    if (this.#marker === undefined) this.#events.output('pty', bytes);
     else this.#searchMarker(this.#marker, bytes);
     this.#onActivity();
   }
@@ -153,7 +149,7 @@ export class PtyOutput implements ChildOutput {
     this.#marker = undefined;
     this.#leaderDrained(true);
     const after = seen.subarray(at + marker.length);
-    if (after.length > 0) this.#burst.add(after);
+    if (after.length > 0) this.#events.output('pty', after);
   }
 
   /** From here on the terminal lives only as long as a descendant holds it. */
@@ -188,7 +184,6 @@ export class PtyOutput implements ChildOutput {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#burst.flush();
     this.#leaderDrained(false);
     this.#flushCarry();
     this.#closeSlave();

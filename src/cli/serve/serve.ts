@@ -7,6 +7,7 @@ import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../s
 import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { ownFailure } from '../exit-status.js';
+import { keepServerHeapSmall } from '../small-heap.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
@@ -17,6 +18,9 @@ const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** How often a server that may end by itself looks whether it is needed. */
 const idleLookMs = 1_000;
+
+/** What is not needed to answer the first requests waits this long. */
+const settledMs = 500;
 
 export const serve: Command = { manual: serveManual, execute };
 
@@ -78,6 +82,7 @@ async function run(config: ServeConfig): Promise<void> {
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
+  setTimeout(() => void keepServerHeapSmall(), settledMs).unref();
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
