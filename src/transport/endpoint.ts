@@ -71,9 +71,22 @@ export function formatEndpoint(endpoint: ListenEndpoint): string {
   }
 }
 
-/** Whether only this machine can reach it: 127.0.0.0/8 and ::1. A name is not looked up and does not count. */
+/** Whether only this machine can reach it: 127.0.0.0/8, also written as IPv6, and ::1. A name is not looked up and does not count. */
 export function isLoopback({ host }: WebSocketEndpoint): boolean {
-  return host === '::1' || (host.startsWith('127.') && ipv4.test(host));
+  const address = usualSpelling(host);
+  return address === '::1' || address?.startsWith('127.') === true;
+}
+
+/**
+ * The one spelling of an IP address, IPv6 without brackets; undefined for anything else, a name included. An IPv4 address written as
+ * IPv6 (::ffff:127.0.0.1) is that IPv4 address: whoever binds or reaches the one has the other.
+ */
+export function usualSpelling(address: string): string | undefined {
+  if (ipv4.test(address)) return address;
+  const shortest = shortestIpv6(address);
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(shortest ?? '') ?? [];
+  if (high === undefined || low === undefined) return shortest;
+  return [high, low].flatMap((digits) => [parseInt(digits, 16) >> 8, parseInt(digits, 16) & 0xff]).join('.');
 }
 
 const highestPort = 65_535;
@@ -103,11 +116,17 @@ function authorityOf(rest: string): { readonly host?: string; readonly port?: nu
   return port === undefined ? { host } : { host, port: Number(port) };
 }
 
-/** The address in its usual spelling, IPv6 without brackets; undefined for anything else, a name included. */
+/** As it is in a URL: IPv6 in brackets, and nothing else. */
 function ipAddress(host: string): string | undefined {
-  if (!host.startsWith('[')) return ipv4.test(host) ? host : undefined;
+  const [, inBrackets] = /^\[(.*:.*)\]$/.exec(host) ?? [];
+  if (inBrackets !== undefined) return usualSpelling(inBrackets);
+  return ipv4.test(host) ? host : undefined;
+}
+
+function shortestIpv6(address: string): string | undefined {
+  if (!address.includes(':')) return undefined;
   try {
-    return new URL(`ws://${host}`).hostname.slice(1, -1);
+    return new URL(`ws://[${address}]`).hostname.slice(1, -1);
   } catch {
     return undefined; // the URL parser is the judge of IPv6
   }

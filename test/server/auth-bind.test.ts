@@ -10,13 +10,25 @@ describe('an address', () => {
   const at = (address: string): ListenEndpoint => ({ kind: 'websocket', isSecure: false, host: address, port: 4500 });
 
   test('of this machine alone may be listened on without credentials', () => {
-    for (const address of ['127.0.0.1', '127.1.2.3', '::1']) requireSafeBind(at(address), open);
+    for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '::ffff:7f01:203'])
+      requireSafeBind(at(address), open);
     requireSafeBind({ kind: 'unix', path: '/run/sluice.sock' }, open);
     requireSafeBind({ kind: 'stdio' }, open);
   });
 
   test('that others can reach needs credentials, and the error is one line that says which flags to use', () => {
-    for (const address of ['0.0.0.0', '::', '10.0.0.1', '192.168.1.1', 'fe80::1', '::ffff:10.0.0.1', 'localhost', '128.0.0.1']) {
+    for (const address of [
+      '0.0.0.0',
+      '::',
+      '10.0.0.1',
+      '192.168.1.1',
+      'fe80::1',
+      '::ffff:10.0.0.1',
+      '::ffff:0:0',
+      '::127.0.0.1',
+      'localhost',
+      '128.0.0.1',
+    ]) {
       assert.throws(
         () => requireSafeBind(at(address), open),
         /^Error: refusing to listen on .* --token-file, --token-sha256, .*--jwt-.*$/,

@@ -32,6 +32,7 @@ const statusOf = (given: Given) => {
 describe('the Host header', () => {
   const everywhere: ListenEndpoint = { ...loopback, host: '0.0.0.0' };
   const loopback6: ListenEndpoint = { ...loopback, host: '::1' };
+  const mapped: ListenEndpoint = { ...loopback, host: '::ffff:7f00:1' };
   const cases: readonly [string, ListenEndpoint, number][] = [
     ['127.0.0.1:4500', loopback, 200],
     ['localhost:4500', loopback, 200],
@@ -57,6 +58,11 @@ describe('the Host header', () => {
     ['localhost:4500', loopback6, 200],
     ['[evil]:4500', loopback6, 403],
     ['[127.0.0.1]:4500', loopback, 403],
+    ['[::ffff:127.0.0.1]:4500', loopback, 200],
+    ['127.0.0.1:4500', mapped, 200],
+    ['localhost:4500', mapped, 200],
+    ['[::ffff:127.0.0.2]:4500', loopback, 403],
+    ['[::127.0.0.1]:4500', loopback, 403],
     ['10.1.2.3:4500', everywhere, 200],
     ['[fe80::1]:4500', everywhere, 200],
     ['localhost:4500', everywhere, 200],

@@ -2,7 +2,7 @@
 // the name is then in the Host header, and it is none of ours.
 
 import { isIP } from 'node:net';
-import { type WebSocketEndpoint, isLoopback } from '../../transport/endpoint.js';
+import { type WebSocketEndpoint, isLoopback, usualSpelling } from '../../transport/endpoint.js';
 
 interface Authority {
   /** Lower case; IPv6 addresses in brackets and in their shortest form. */
@@ -44,12 +44,13 @@ function parseAuthority(text: string): Authority | undefined {
   if (name === undefined) return undefined;
   const portNumber = port === undefined ? undefined : Number(port);
   if (portNumber !== undefined && portNumber > 65_535) return undefined;
-  const canonicalName = canonical(unbracketed(name));
-  return name.startsWith('[') && !canonicalName.startsWith('[') ? undefined : { name: canonicalName, port: portNumber };
+  if (name.startsWith('[') && isIP(unbracketed(name)) !== 6) return undefined;
+  return { name: canonical(unbracketed(name)), port: portNumber };
 }
 
 function canonical(host: string): string {
-  return isIP(host) === 6 ? new URL(`http://[${host}]`).hostname : host.toLowerCase();
+  const address = usualSpelling(host) ?? host.toLowerCase();
+  return address.includes(':') ? `[${address}]` : address;
 }
 
 function unbracketed(name: string): string {
