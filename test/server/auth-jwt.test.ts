@@ -56,6 +56,19 @@ describe('a JWT', () => {
     refuses(edDsa({}, generateKeyPairSync('ed25519').privateKey), /signature/, asymmetric);
   });
 
+  test('says that it is one, or an access token, or nothing', () => {
+    for (const typ of ['JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/jwt', 'application/at+jwt', undefined]) {
+      assert.deepEqual(check(hs256({ header: { typ } })), alice, String(typ));
+    }
+  });
+
+  test('that was signed for another purpose is refused', () => {
+    for (const typ of ['logout+jwt', 'secevent+jwt', 'dpop+jwt', 'JOSE', 'at+jwt ', 'text/jwt', 'xjwt', '']) {
+      refuses(hs256({ header: { typ } }), /type/);
+    }
+    for (const typ of [null, 5, ['JWT']]) refuses(hs256({ header: { typ } }), /not a signed JWT/);
+  });
+
   test('that demands an extension is refused', () => {
     for (const crit of [['b64'], ['exp'], [], null, 'b64']) refuses(hs256({ header: { crit, b64: false } }), /crit/);
   });

@@ -17,7 +17,13 @@ export interface JwtRules {
 
 export type JwtCheck = { readonly ok: true; readonly subject: string } | { readonly ok: false; readonly problem: string };
 
-const header = v.object({ alg: v.string(), crit: v.optional(v.unknown()) });
+const header = v.object({ alg: v.string(), typ: v.optional(v.string()), crit: v.optional(v.unknown()) });
+
+/**
+ * Issuers sign much else with the same key: logout tokens, security events, proofs of possession. Each names its own type, RFC 8725 §3.11;
+ * a token that says nothing, "JWT" or "at+jwt" (RFC 9068) is for whoever is its audience. A media type, so case does not matter.
+ */
+const takenTypes = /^(?:application\/)?(?:at\+)?jwt$/i;
 
 /** Seconds since the Unix epoch; fractions are allowed by the RFC. */
 const numericDate = v.pipe(v.number(), v.finite());
@@ -41,6 +47,7 @@ export function checkJwt(rules: JwtRules, token: string, nowMs: number): JwtChec
   const parsed = v.safeParse(header, jsonOf(head));
   if (!parsed.success || rest.length > 0) return refused('the token is not a signed JWT');
   if (parsed.output.alg !== rules.algorithm) return refused(`the token is not signed with ${rules.algorithm}`);
+  if (!takenTypes.test(parsed.output.typ ?? 'JWT')) return refused('the token is of a type that is not for logging in ("typ")');
   if (parsed.output.crit !== undefined) return refused('the token has a "crit" header, and no extension is understood here');
   const signatureBytes = bytesOf(signature);
   if (signatureBytes === undefined || !isSignedBy(rules, `${head}.${body}`, signatureBytes)) {
