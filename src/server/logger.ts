@@ -78,7 +78,17 @@ interface Line {
 
 function textOf({ level, at, fields, message, droppedLines }: Line): string {
   const time = new Date(at).toISOString();
-  return `${JSON.stringify({ level, time, ...redacted(fields), droppedLines, msg: scrubbed(message) })}\n`;
+  return `${visible(JSON.stringify({ level, time, ...redacted(fields), droppedLines, msg: scrubbed(message) }))}\n`;
+}
+
+/** What JSON leaves as it is, and a terminal or a reader of lines does not: deletes, control codes beyond ASCII, line ends, turns of direction. */
+const invisible = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** The same JSON without them: ids, names and reasons are chosen by clients, and nobody must see a line that was never written. */
+function visible(json: string): string {
+  return json.replace(invisible, (character) =>
+    Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
 }
 
 /** A process start as the log may know it: no arguments, no folder, no environment. */

@@ -54,5 +54,10 @@ export function closeArguments(problem: string | undefined): readonly [code: num
 export function endOfWebSocket(code: number, reason: string): ChannelEnd {
   if (goodOrderCodes.includes(code)) return {};
   if (code === brokenCode) return { problem: 'the connection broke off without a close' };
-  return { problem: `closed by the peer: ${reason === '' ? `code ${code}` : `${reason} (${code})`}` };
+  return { problem: `closed by the peer: ${reason === '' ? `code ${code}` : `${asOneLine(reason)} (${code})`}` };
+}
+
+/** The peer's own words end up in logs and on terminals: as much as fits a close frame, and nothing that moves a cursor or ends a line. */
+function asOneLine(reason: string): string {
+  return reason.slice(0, longestReasonBytes).replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }

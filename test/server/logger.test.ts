@@ -63,6 +63,18 @@ describe('the log', () => {
     assert.ok(!text.includes(secret) && !text.includes('eyJ'), text);
   });
 
+  test('shows every character that could make a line look like another, and loses none', async () => {
+    const name = 'a\n{"level":"error"}\r\u001b[2K\u007f\u009b2K\u0085\u2028\u2029\u202e\u2066\ufeff\u{e0041}ü\u{1f600}';
+    const lines: string[] = [];
+    await using log = createLogger({ level: 'info', sink: { write: (line) => void lines.push(line) } });
+    log.info(name, { processId: name });
+    assert.deepEqual([lines.length, lines[0]?.indexOf('\n')], [1, (lines[0]?.length ?? 0) - 1]);
+    assert.doesNotMatch(lines[0]?.slice(0, -1) ?? '', /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    const { msg, processId } = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+    assert.deepEqual([msg, processId], [name, name]);
+    assert.ok(lines[0]?.includes('ü\u{1f600}'));
+  });
+
   test('keeps who somebody is and how much of something there is', async () => {
     const fields = { identity: 'token:1a2b3c4d', stdinQueuedBytes: 12, isTokenNeeded: true };
     const [line = {}] = await logged((log) => log.info('connected', fields));

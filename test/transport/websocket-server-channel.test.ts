@@ -105,6 +105,16 @@ describe('a peer', () => {
     assert.deepEqual(await door.only.closed, { problem: 'closed by the peer: tired (4321)' });
   });
 
+  test('that closes for a reason which is no plain text is quoted without what could forge a line or move a cursor', async () => {
+    await using door = await listen();
+    const client = await join(door);
+    record(door.only);
+    client.close(4321, 'gone\r\n{"level":"error"}\u001b[2K\u0085\u2028\u202etxt ü');
+    assert.deepEqual(await door.only.closed, {
+      problem: 'closed by the peer: gone\ufffd\ufffd{"level":"error"}\ufffd[2K\ufffd\ufffd\ufffdtxt ü (4321)',
+    });
+  });
+
   test('that never answers a close is given up on', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock, pingMs: 1_000_000 });
