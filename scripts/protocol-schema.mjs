@@ -43,8 +43,11 @@ const conversion = {
   definitions: namedTypes,
   // What these do is not seen on the wire. Any other transformation fails the build, so that nobody publishes a wrong schema.
   ignoreActions: ['brand', 'raw_transform'],
-  overrideAction: ({ valibotAction, jsonSchema }) =>
-    valibotAction.type === 'safe_integer' ? { ...jsonSchema, type: 'integer', maximum: Number.MAX_SAFE_INTEGER } : undefined,
+  overrideAction: ({ valibotAction, jsonSchema }) => {
+    if (valibotAction.type === 'safe_integer') return { ...jsonSchema, type: 'integer', maximum: Number.MAX_SAFE_INTEGER };
+    // Patterns of JSON Schema are Unicode ones without being told so.
+    return valibotAction.type === 'regex' && valibotAction.requirement.flags === 'u' ? jsonSchema : undefined;
+  },
   overrideSchema: ({ jsonSchema }) => withoutEmptyClaims(jsonSchema),
 };
 

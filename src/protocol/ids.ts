@@ -8,13 +8,22 @@ const processIdLength = 256;
 /** Longest write id, in characters. Ids are remembered, so they must stay small. */
 const writeIdLength = 128;
 
+/** Half of a surrogate pair has no form in UTF-8: another id would arrive in its place. */
+const wellFormed = /^\P{Cs}*$/u;
+
 export const processId = v.pipe(
   v.string(),
   v.maxLength(processIdLength),
+  v.regex(wellFormed, 'must be well-formed Unicode, without half a surrogate pair'),
   v.brand('ProcessId'),
-  v.description('Key of a process, chosen by the client; not an operating-system pid'),
+  v.description('Key of a process, chosen by the client: well-formed Unicode; not an operating-system pid'),
 );
 export type ProcessId = v.InferOutput<typeof processId>;
+
+/** For whoever is called without a wire, where nothing has read the parameters. */
+export function isProcessId(text: string): text is ProcessId {
+  return v.is(processId, text);
+}
 
 export const sessionId = v.pipe(v.string(), v.brand('SessionId'), v.description('Key of a session, chosen by the server'));
 export type SessionId = v.InferOutput<typeof sessionId>;
@@ -30,7 +39,7 @@ export const writeId = v.pipe(
 export const seq = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 export type Seq = number;
 
-/** Marks a string as a process id. The server checks its length. */
+/** Marks a string as a process id. The server checks its length and its form. */
 export function asProcessId(text: string): ProcessId {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand is made by saying so
   return text as ProcessId;

@@ -3,7 +3,7 @@
 export { decodeBase64, encodeBase64 } from '../base/base64.js';
 export type { SandboxPolicy } from './command.js';
 export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
-export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId } from './ids.js';
+export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId, isProcessId } from './ids.js';
 export {
   type CommandMethod,
   type CommandService,

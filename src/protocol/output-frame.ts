@@ -15,6 +15,9 @@ const streams = ['stdout', 'stderr', 'pty'] as const;
 const headerBytes = 15;
 const high = 2 ** 32;
 
+/** An id may begin with a byte order mark, which is a part of it. */
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /** The frames of one process, each up to its chunk, which follows as it is. */
 export class OutputFrameHeads {
   readonly #id: Uint8Array;
@@ -46,7 +49,7 @@ export function decodeOutputFrame(frame: Uint8Array): Output | undefined {
   if (stream === undefined || chunkAt > frame.length) return undefined;
   const droppedBytes = view.getUint16(9) * high + view.getUint32(11);
   return {
-    processId: asProcessId(new TextDecoder().decode(frame.subarray(headerBytes, chunkAt))),
+    processId: asProcessId(utf8.decode(frame.subarray(headerBytes, chunkAt))),
     seq: view.getUint16(3) * high + view.getUint32(5),
     stream,
     chunk: frame.subarray(chunkAt),

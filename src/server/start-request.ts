@@ -3,7 +3,7 @@
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ProcessOptions, type SpawnSpec, childEnvironment } from '../process/index.js';
-import { type Io, type PreparedSpec, type StartParams, execError } from '../protocol/index.js';
+import { type Io, type PreparedSpec, type StartParams, execError, isProcessId } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 
 /** The server's own folder and variables, for callers that leave the choice to it. */
@@ -16,6 +16,7 @@ export interface Surroundings {
 const defaultSize = { rows: 24, cols: 80 };
 
 export function processOptions(params: StartParams, surroundings: Surroundings, policy: ExecPolicy): ProcessOptions {
+  if (!isProcessId(params.processId)) throw invalid('processId must be well-formed Unicode of at most 256 characters');
   refuseUnenforceable(params);
   const { prepared } = params;
   const form = prepared === undefined || prepared === null ? 'direct' : 'prepared';

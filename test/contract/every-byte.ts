@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ProcessHandle } from '#src/client/index.js';
+import { isExecError } from '#src/protocol/index.js';
 import { settled } from '../support/eventually.js';
 import { type Connector, bothKinds, closedPipe, env, shell, terminal } from './connector.js';
 
@@ -130,6 +131,22 @@ export function everyByte(connector: Connector): void {
       await child.signal('SIGKILL');
       const ending = await child.closed;
       assert.deepEqual([ending.kind, ending.outputComplete], ['signal', true]);
+    });
+
+    test('comes under whatever name the process was given', async () => {
+      await using client = await connector.connect();
+      for (const id of ['\ufeffmark', 'a\0b', '\u{1f4a5}', '__proto__', '€'.repeat(256), '']) {
+        await using child = await client.start({ ...shell('printf here'), id });
+        assert.equal((await readAll(child)).output.toString(), 'here', JSON.stringify(id));
+      }
+    });
+
+    test('a name that not every connection can carry is refused', async () => {
+      await using client = await connector.connect();
+      for (const id of ['\ud800', 'a\udc00b', '\udc00\ud800', 'x'.repeat(257)]) {
+        await assert.rejects(client.start({ ...shell('true'), id }), (error) => isExecError(error, 'invalidParams'));
+      }
+      assert.deepEqual(await client.list(), []);
     });
 
     test('a chunk is at most 64 KiB', async () => {

@@ -214,6 +214,7 @@ export const invalidMessages: readonly (readonly [reason: string, name: keyof Va
   ['a list for a message', 'process/write params', ['p1', 'aGkK']],
   ['a process id that is a number', 'process/start params', { processId: 7, argv: ['cat'] }],
   ['a process id past its length', 'process/read params', { processId: 'x'.repeat(257) }],
+  ['a process id with half a surrogate pair', 'process/start params', { processId: 'a\ud800', argv: ['cat'] }],
   ['a command as one string', 'process/start params', { processId, argv: 'cat' }],
   ['an argument that is null', 'process/start params', { processId, argv: ['cat', null] }],
   ['a variable that is a number', 'process/start params', { processId, argv: ['cat'], env: { A: 1 } }],
