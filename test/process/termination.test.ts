@@ -225,6 +225,49 @@ describe('what cannot be ended', () => {
     assert.deepEqual([before, events.slice(before).map(withoutTime)], [6, ['gone, left: outsider']]);
   });
 
+  test('is named after that time also when nobody can look, and ended as soon as somebody can', async (t) => {
+    const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
+    termination.begin(0);
+    await clock.advance(0);
+    die(leader);
+    tree.isUnreadable = true;
+    await clock.advance(5_100);
+    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: outsider']);
+    assert.deepEqual([termination.isUnderWay, termination.isOver], [false, true]);
+    tree.living.push(latecomer);
+    await clock.advance(60_000);
+    tree.isUnreadable = false;
+    await clock.advance(1_000);
+    assert.deepEqual(events.slice(3).map(withoutTime), ['latecomer SIGKILL']);
+    die(outsider, latecomer);
+    await clock.advance(100);
+    assert.deepEqual([events.length, clock.pendingMs], [4, []]);
+  });
+
+  test('has its time from when somebody can look again', async (t) => {
+    const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
+    die(leader);
+    tree.isUnreadable = true;
+    termination.begin(0);
+    await clock.advance(60_000);
+    // Nobody was ever seen: the leader stands for its tree.
+    assert.deepEqual(events.map(withoutTime), ['group SIGKILL', 'gone, left: leader']);
+    tree.isUnreadable = false;
+    await clock.advance(3_900);
+    assert.deepEqual([events.slice(2).map(withoutTime), clock.pendingMs.length], [['outsider SIGKILL'], 1]);
+    await clock.advance(2_200);
+    assert.deepEqual([events.length, clock.pendingMs], [3, []]);
+  });
+
+  test('is not looked for without end', async (t) => {
+    const { clock, tree, termination, die } = treeOf(t, leader, outsider);
+    die(leader);
+    tree.isUnreadable = true;
+    termination.begin(0);
+    await clock.advance(11 * 60_000);
+    assert.deepEqual(clock.pendingMs, []);
+  });
+
   test('may be the leader itself', async (t) => {
     const { clock, events, termination } = treeOf(t, leader);
     termination.begin(0);
