@@ -122,12 +122,13 @@ export class RemoteLink implements ExecLink {
     const leaving = this.#leaving.get(processId);
     if (leaving !== undefined) await leaving.catch(() => {}); // until then events may come that were meant for the one before
     if (this.#sources.has(processId)) throw execError('processExists', { processId });
-    const isFollowed = params.follow !== false;
-    const events = this.follow(processId, params.afterSeq ?? 0); // its events may come together with the reply
-    if (!isFollowed) events.close();
+    const afterSeq = params.afterSeq ?? 0;
+    const events = this.follow(processId, afterSeq); // its events may come together with the reply
+    if (params.follow === false) events.close();
     try {
       const { process: status } = await this.#call('process/attach', params);
       this.#guests.set(processId, params);
+      if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
       return { status, events };
     } catch (error) {
       this.#sources.delete(processId);

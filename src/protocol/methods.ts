@@ -54,7 +54,9 @@ export const requests = {
       ...one,
       afterSeq: v.pipe(
         v.nullish(seq),
-        v.description('Last number already seen; 0 or absent: from the start of what is retained'),
+        v.description(
+          'Last number already seen; 0 or absent: from the start of what is retained. After one that has not been yet the page is empty',
+        ),
       ),
       maxBytes: v.pipe(v.nullish(seq), v.description('Soft bound: at least one whole chunk is returned')),
       waitMs: v.pipe(

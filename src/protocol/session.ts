@@ -61,7 +61,10 @@ export const initializeResult = v.object({
 export const attachParams = v.object({
   processId,
   sessionId: v.pipe(v.nullish(v.string()), v.description('Session that owns the process; this one when absent')),
-  afterSeq: v.pipe(v.nullish(seq), v.description('Replay what is retained after this number, then go on live')),
+  afterSeq: v.pipe(
+    v.nullish(seq),
+    v.description('Replay what is retained after this number, which the process has come to, then go on live'),
+  ),
   role: v.pipe(
     v.nullish(v.picklist(['watch', 'drive'])),
     v.description('A driver may write, resize and signal; a watcher only sees'),

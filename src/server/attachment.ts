@@ -26,7 +26,7 @@ import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
 import { processStartFields } from './logger.js';
 import type { Metrics } from './metrics.js';
-import type { Session } from './session.js';
+import { type Session, isOverAfter, requireSeen } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
 import { Waits } from './waits.js';
 
@@ -196,10 +196,10 @@ export class Attachment implements Holder {
     const target = owner.processes.get(processId);
     const isOwn = owner === session;
     if (!isOwn && session.processes.find(processId) !== undefined) throw execError('processExists', { processId });
+    const cursor = requireSeen(target, params.afterSeq ?? 0);
     if (!isOwn) this.#addGuest(processId, { target: new WeakRef(target), role });
-    const cursor = params.afterSeq ?? 0;
     const result: Result<'process/attach'> = { process: target.status(), role };
-    if (params.follow === false) return { result };
+    if (params.follow === false || isOverAfter(target, cursor)) return { result };
     const reader = isOwn ? followings.openOwn(target, cursor) : target.log.openViewer(cursor);
     return { result, afterReply: followings.follow(target, reader, { isOwn }) };
   }

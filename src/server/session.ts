@@ -12,7 +12,15 @@ import {
   type TableLimits,
   signalExitCode,
 } from '../process/index.js';
-import type { EndReason, Ending, ProcessEvent, ProcessId, Seq, SessionId } from '../protocol/index.js';
+import {
+  type EndReason,
+  type Ending,
+  type ProcessEvent,
+  type ProcessId,
+  type Seq,
+  type SessionId,
+  execError,
+} from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 import type { Surroundings } from './start-request.js';
 
@@ -72,12 +80,12 @@ export class Session {
   /** Opens a lossless cursor after `afterSeq`. Whoever opens it closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventCursor {
     const target = this.processes.get(processId);
-    const reader = target.log.openReader(afterSeq);
+    const reader = target.log.openReader(requireSeen(target, afterSeq));
     return {
       get ending() {
         return target.ending;
       },
-      next: async () => nextEvent(processId, reader),
+      next: async () => (isOverAfter(target, reader.settled.seq) ? undefined : nextEvent(processId, reader)),
       close: () => reader.close(),
     };
   }
@@ -132,6 +140,18 @@ export class Session {
     const tables = [this.processes, ...this.#commandTables];
     await Promise.all(tables.map((table) => table.close(reason, forceAfterMs)));
   }
+}
+
+/** A number that the process has come to: after a later one nothing might ever come, or something of a process with the same name. */
+export function requireSeen({ log }: ManagedProcess, afterSeq: Seq): Seq {
+  const lastSeq = log.nextSeq - 1;
+  if (afterSeq <= lastSeq) return afterSeq;
+  throw execError('invalidParams', { problem: `afterSeq must be at most ${lastSeq}, the last number so far, got ${afterSeq}` });
+}
+
+/** Nothing comes after this number any more. */
+export function isOverAfter({ isClosed, log }: ManagedProcess, seq: Seq): boolean {
+  return isClosed && seq === log.nextSeq - 1;
 }
 
 async function nextEvent(processId: ProcessId, reader: LogReader): Promise<ProcessEvent | undefined> {

@@ -15,6 +15,13 @@ describe('sluice attach', () => {
   guardAgainstLeaks();
   const attach = (...args: string[]) => InTerminal.open(['attach', ...args], { env: background.env });
 
+  const startedAndEnded = async (args: string[], code: number) => {
+    const child = startSluice(args, { env: background.env });
+    const stdout = collect(child.stdout);
+    child.stdin.end();
+    assert.deepEqual([await ended(child), Buffer.concat(stdout).toString()], [code, '']);
+  };
+
   test('replays, then goes on live, to several at once; only drivers type', async () => {
     await background.good(['exec', '-dt', '--name', 'shared', '--', 'sh', '-c', 'echo begun; cat -v']);
     await using driver = await attach('shared');
@@ -108,6 +115,12 @@ describe('sluice attach', () => {
     await eventually(() => assert.equal(Buffer.concat(stderr).toString(), 'got one\ngot two\n'));
     child.kill('SIGTERM');
     assert.deepEqual([await ended(child), Buffer.concat(stdout).length], [4, 0]);
+  });
+
+  test('without replay to a process that is over: exits as it did', async () => {
+    await background.good(['exec', '-d', '--name', 'past', '--', 'sh', '-c', 'echo said; exit 3']);
+    await startedAndEnded(['wait', 'past'], 3);
+    await startedAndEnded(['attach', '--no-replay', 'past'], 3);
   });
 
   test('on pipes in a terminal: Ctrl-D leaves the process running', async () => {

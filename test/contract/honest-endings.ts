@@ -96,6 +96,24 @@ export function honestEndings(connector: Connector): void {
     }
 
     spawnFailures(connector);
+
+    test(
+      'a process that is over is so at once for whoever joins after its last number; a later one is refused',
+      { timeout: 20_000 },
+      async () => {
+        await using client = await connector.connect();
+        await using child = await client.start({ ...shell('echo over'), id: 'over' });
+        for await (const _ of child.output);
+        const lastSeq = (await child.read()).nextSeq - 1;
+        await assert.rejects(
+          client.attach('over', { afterSeq: lastSeq + 1 }),
+          (error) => isExecError(error, 'invalidParams') && error.message.includes(`at most ${lastSeq}`),
+        );
+        await using late = await client.attach('over', { afterSeq: lastSeq });
+        for await (const _ of late.output) assert.fail('something after the end');
+        assert.equal((await late.exit).kind, 'code');
+      },
+    );
   });
 }
 

@@ -151,6 +151,20 @@ describe('a process of another client', () => {
     assert.equal(await bytesToldOf(viewer), 30 * 65_536);
   });
 
+  test('is not joined after a number that has not been yet', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'echo one; exec cat', { id: 'young' });
+    await child.collectUntil({ deadlineMs: 20_000, text: 'one' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await assert.rejects(guest.attach('young', { sessionId, afterSeq: 2 }), /afterSeq must be at most 1, .* got 2$/);
+    await using viewer = await guest.attach('young', { sessionId, afterSeq: 1 });
+    await child.write('two\n');
+    await child.closeStdin();
+    assert.equal(await textOf(viewer), 'two\n');
+  });
+
   test('cannot be steered by a watcher, nor after leaving it', async () => {
     await using server = await SluiceServer.start('unix');
     await using owner = await connect(server.url);
