@@ -51,7 +51,7 @@ export const attach = defineCommand(
     using _raw = terminal?.raw();
     await using child = await attachTo(client, status, {
       role: isDriving ? 'drive' : 'watch',
-      afterSeq: flags['no-replay'] ? status.nextSeq - 1 : 0,
+      ...(flags['no-replay'] ? { afterSeq: status.nextSeq - 1, afterBytes: status.outputBytes } : {}),
     });
     using _size = isDriving ? terminal?.lendSize(child) : undefined;
     const parting = await joinStreams(child, {

@@ -32,6 +32,12 @@ interface Piece extends Pick<Chunk, 'stream'> {
   readonly droppedBytes: number;
 }
 
+/** The last number printed, and the bytes up to it where they are known. */
+interface Cursor {
+  readonly afterSeq: number;
+  readonly afterBytes?: number;
+}
+
 export const logs = defineCommand(
   {
     name: 'logs',
@@ -59,13 +65,14 @@ export const logs = defineCommand(
 
 async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<number> {
   const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
-  let cursor = flags['since-seq'] ?? 0;
+  const end: Cursor = { afterSeq: status.nextSeq - 1, afterBytes: status.outputBytes };
+  let cursor: Cursor = { afterSeq: flags['since-seq'] ?? 0 };
   if (flags.tail !== undefined) {
-    const before = await collected(past(handle, { cursor, lastSeq: status.nextSeq - 1 }, flags));
+    const before = await collected(past(handle, { cursor, lastSeq: end.afterSeq }, flags));
     for (const piece of lastLines(before, flags.tail)) await printer.print(piece);
-    cursor = Math.max(cursor, status.nextSeq - 1);
+    if (cursor.afterSeq < end.afterSeq) cursor = end;
   }
-  const lastSeq = flags.follow ? Infinity : status.nextSeq - 1;
+  const lastSeq = flags.follow ? Infinity : end.afterSeq;
   for await (const piece of past(handle, { cursor, lastSeq }, flags)) {
     if ((await printer.print(piece)) === 'gone') return stdoutGone;
   }
@@ -75,21 +82,21 @@ async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFla
 /** What there is after the cursor, up to `lastSeq`; waits for more until then. */
 async function* past(
   handle: ProcessHandle,
-  { cursor, lastSeq }: { readonly cursor: number; readonly lastSeq: number },
+  { cursor, lastSeq }: { readonly cursor: Cursor; readonly lastSeq: number },
   { stream: wanted }: LogFlags,
 ): AsyncGenerator<Piece> {
   let missingBytes = 0;
-  for (let afterSeq = cursor; afterSeq < lastSeq;) {
-    const page = await handle.read({ afterSeq, maxBytes: pageBytes, waitMs: lastSeq === Infinity ? pollMs : 0 });
+  for (let at = cursor; at.afterSeq < lastSeq;) {
+    const page = await handle.read({ ...at, maxBytes: pageBytes, waitMs: lastSeq === Infinity ? pollMs : 0 });
     missingBytes += page.droppedBytes;
     for (const { stream, chunk } of page.chunks) {
       if (wanted !== undefined && (wanted === 'stderr') !== (stream === 'stderr')) continue;
       yield { stream, bytes: chunk, droppedBytes: missingBytes };
       missingBytes = 0;
     }
-    const isAtEnd = page.nextSeq - 1 === afterSeq;
+    const isAtEnd = page.nextSeq - 1 === at.afterSeq;
     if (isAtEnd && (page.closed || lastSeq !== Infinity)) break;
-    afterSeq = page.nextSeq - 1;
+    at = { afterSeq: page.nextSeq - 1, afterBytes: page.nextBytes };
   }
   if (missingBytes > 0) yield { stream: wanted ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
 }

@@ -47,6 +47,8 @@ export interface AttachOptions {
   readonly role?: 'watch' | 'drive';
   /** Replay what is retained after this number, then go on live; from the beginning when absent. */
   readonly afterSeq?: number;
+  /** Bytes up to and including `afterSeq`, as a page's `nextBytes` tells: makes what is said to be missing exact. */
+  readonly afterBytes?: number;
   /** false: no output, only the other methods of the handle. */
   readonly follow?: boolean;
 }

@@ -36,6 +36,8 @@ export interface TerminateOptions {
 export interface ReadOptions {
   /** Last number already seen; from the start of what is retained when absent. */
   readonly afterSeq?: number;
+  /** `nextBytes` of the page before: makes what is said to be missing exact, also when much was dropped since. */
+  readonly afterBytes?: number;
   /** Soft bound: at least one whole chunk is returned. */
   readonly maxBytes?: number;
   /** Wait this long for output, exit or close when there is nothing yet. */

@@ -19,7 +19,7 @@ import {
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
-import type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
+import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
 import {
   type CallMethod,
   type PendingCall,
@@ -106,7 +106,7 @@ export class RemoteLink implements ExecLink {
     return { [Symbol.dispose]: () => void this.#deltaListeners.delete(processId) };
   }
 
-  follow(processId: ProcessId, afterSeq: Seq): EventSource {
+  follow(processId: ProcessId, afterSeq: Seq): RemoteSource {
     const known = this.#sources.get(processId);
     if (known !== undefined) return known;
     const source = new RemoteSource(afterSeq, {
@@ -126,7 +126,8 @@ export class RemoteLink implements ExecLink {
     const events = this.follow(processId, afterSeq); // its events may come together with the reply
     if (params.follow === false) events.close();
     try {
-      const { process: status } = await this.#call('process/attach', params);
+      const { process: status, afterBytes } = await this.#call('process/attach', params);
+      events.beginsAfter(afterBytes);
       this.#guests.set(processId, params);
       if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
       return { status, events };
@@ -241,7 +242,7 @@ export class RemoteLink implements ExecLink {
   #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Connection): void {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
-    const cursor = source === undefined ? { follow: false } : { afterSeq: source.received };
+    const cursor = source === undefined ? { follow: false } : source.cursor;
     connection.call('process/attach', { ...params, ...cursor }).catch((error: unknown) => {
       if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
       this.#guests.delete(processId);

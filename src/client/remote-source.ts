@@ -13,6 +13,9 @@ export class RemoteSource implements EventSource {
   #queue: ProcessEvent[] = [];
   #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
   #received: Seq;
+  /** Bytes up to where this began, once the server has said, and those since then. */
+  #bytesBefore: number | undefined;
+  #bytes = 0;
   #acknowledged: Seq = 0;
   #takenBytes = 0;
   #ending: Ending | undefined;
@@ -30,6 +33,16 @@ export class RemoteSource implements EventSource {
     return this.#received;
   }
 
+  /** The same for a process of another session, of which nothing is kept meanwhile: also how much has come, so that no byte is missed twice. */
+  get cursor(): { readonly afterSeq: Seq; readonly afterBytes?: number } {
+    if (this.#bytesBefore === undefined) return { afterSeq: this.#received };
+    return { afterSeq: this.#received, afterBytes: this.#bytesBefore + this.#bytes };
+  }
+
+  beginsAfter(bytes: number): void {
+    this.#bytesBefore ??= bytes;
+  }
+
   /** Number of the last event acknowledged. Said again after a lost connection, since nobody knows whether it arrived. */
   get acknowledged(): Seq {
     return this.#acknowledged;
@@ -42,6 +55,7 @@ export class RemoteSource implements EventSource {
   push(event: ProcessEvent): void {
     if (event.seq <= this.#received) return; // sent again by a server that did not know it had arrived
     this.#received = event.seq;
+    this.#bytes += (event.droppedBytes ?? 0) + (event.type === 'output' ? event.chunk.length : 0);
     if (event.type === 'exited') this.#ending = event.ending;
     if (this.#isClosed) return this.#taken(event); // nobody reads, and the process must not wait for it
     const waiting = this.#waiting;

@@ -24,6 +24,8 @@ export type LogEntry =
 export interface LogPage {
   readonly entries: readonly LogEntry[];
   readonly nextSeq: Seq;
+  /** Bytes of all streams before `nextSeq`. */
+  readonly nextBytes: number;
   /** Bytes in the hole before the first entry; 0 when nothing is missing. */
   readonly droppedBytes: number;
 }
@@ -107,7 +109,8 @@ export class OutputLog {
   }
 
   /** At least one entry when there is one, however small `maxBytes`; never across a hole. */
-  readAfter(cursor: Seq, maxBytes: number): LogPage {
+  readAfter(cursor: Seq, maxBytes: number, afterBytes?: number): LogPage {
+    const from = this.#positionOf(cursor, afterBytes);
     const entries: LogEntry[] = [];
     let bytes = 0;
     let last = cursor;
@@ -119,9 +122,15 @@ export class OutputLog {
       last = entry.seq;
     }
     const [first] = entries;
-    const droppedBytes = first === undefined ? 0 : first.offset - this.#endBefore(cursor + 1, first.seq);
+    const droppedBytes = first === undefined ? 0 : first.offset - from.offset;
     // A cursor past the end is given back the true end.
-    return { entries, nextSeq: Math.min(last + 1, this.#nextSeq), droppedBytes };
+    const nextSeq = Math.min(last + 1, this.#nextSeq);
+    return { entries, nextSeq, nextBytes: first === undefined ? from.offset : endOf(entries.at(-1)), droppedBytes };
+  }
+
+  /** Bytes of all streams up to the cursor. Inside a hole only its reader knows: what it says counts, and without it none of the hole's. */
+  bytesUpTo(cursor: Seq, afterBytes?: number): number {
+    return this.#positionOf(cursor, afterBytes).offset;
   }
 
   /** The first retained entry after the cursor. */
@@ -142,8 +151,11 @@ export class OutputLog {
     return { head, tail, truncated: droppedBytes > 0, droppedBytes };
   }
 
-  /** A reader that everything after `cursor` waits for: nothing it has not settled is evicted, and it counts as unread. */
-  openReader(cursor: Seq, settlement: Settlement = 'taken'): LogReader {
+  /**
+   * A reader that everything after `cursor` waits for: nothing it has not settled is evicted, and it counts as unread. `afterBytes`, for
+   * whoever knows it, is where a cursor inside a hole stands.
+   */
+  openReader(cursor: Seq, settlement: Settlement = 'taken', afterBytes?: number): LogReader {
     const moved = () => {
       if (reader.isClosed) {
         this.#readers = this.#readers.filter((other) => other !== reader);
@@ -152,17 +164,17 @@ export class OutputLog {
       this.#evict();
       this.#onRead();
     };
-    const reader = new LogReader(this, this.#positionOf(cursor), { settlement, moved });
+    const reader = new LogReader(this, this.#positionOf(cursor, afterBytes), { settlement, moved });
     this.#readers.push(reader);
     return reader;
   }
 
   /** A reader that nothing waits for: what it is too slow to take is gone when it comes back, and it is told how much. */
-  openViewer(cursor: Seq): LogReader {
+  openViewer(cursor: Seq, afterBytes?: number): LogReader {
     const moved = () => {
       if (viewer.isClosed) this.#wake();
     };
-    const viewer = new LogReader(this, this.#positionOf(cursor), { settlement: 'taken', moved });
+    const viewer = new LogReader(this, this.#positionOf(cursor, afterBytes), { settlement: 'taken', moved });
     return viewer;
   }
 
@@ -227,16 +239,16 @@ export class OutputLog {
     this.#tailStart = 0;
   }
 
-  #positionOf(cursor: Seq): Position {
+  #positionOf(cursor: Seq, afterBytes: number = 0): Position {
     const seq = Math.min(cursor, this.#nextSeq - 1); // past the end it would wait for numbers far away, and hold the process back
-    return { seq, offset: this.#endBefore(seq + 1, this.#nextSeq) };
+    const holeEnd = this.after(seq)?.offset ?? this.#totalBytes;
+    return { seq, offset: Math.min(Math.max(this.#endUpTo(seq), afterBytes), holeEnd) };
   }
 
-  /** Offset just past the last retained entry before `seq`; for a cursor inside a hole that is where the hole begins. */
-  #endBefore(seq: Seq, limit: Seq): number {
-    const before = Math.min(seq, limit);
-    const kept = this.#kept[firstAfter(this.#kept, 0, before - 1) - 1];
-    const tailIndex = firstAfter(this.#tail, this.#tailStart, before - 1) - 1;
+  /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole that is where the hole begins. */
+  #endUpTo(seq: Seq): number {
+    const kept = this.#kept[firstAfter(this.#kept, 0, seq) - 1];
+    const tailIndex = firstAfter(this.#tail, this.#tailStart, seq) - 1;
     const tail = tailIndex < this.#tailStart ? undefined : this.#tail[tailIndex];
     return Math.max(endOf(kept), endOf(tail));
   }

@@ -4,7 +4,18 @@ import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
 import { processId, seq, writeId } from './ids.js';
-import { closedEvent, ending, exitedEvent, outputEvent, page, processStatus, size, snapshot, startParams } from './process.js';
+import {
+  afterBytes,
+  closedEvent,
+  ending,
+  exitedEvent,
+  outputEvent,
+  page,
+  processStatus,
+  size,
+  snapshot,
+  startParams,
+} from './process.js';
 import { attachParams, environmentInfo, initializeParams, initializeResult } from './session.js';
 
 const empty = v.object({});
@@ -58,6 +69,7 @@ export const requests = {
           'Last number already seen; 0 or absent: from the start of what is retained. After one that has not been yet the page is empty',
         ),
       ),
+      afterBytes,
       maxBytes: v.pipe(v.nullish(seq), v.description('Soft bound: at least one whole chunk is returned')),
       waitMs: v.pipe(
         v.nullish(milliseconds),
@@ -151,7 +163,11 @@ export const requests = {
     family: 'connection',
     summary: 'Watch or drive a process from this connection too. A watcher never holds the process back and is told of gaps.',
     params: attachParams,
-    result: v.object({ process: processStatus, role: v.picklist(['watch', 'drive']) }),
+    result: v.object({
+      process: processStatus,
+      role: v.picklist(['watch', 'drive']),
+      afterBytes: v.pipe(seq, v.description('Bytes of all streams up to and including afterSeq, missing ones too')),
+    }),
   },
   'process/detach': {
     family: 'connection',

@@ -167,9 +167,18 @@ export const closedEvent = v.object({
   ),
 });
 
+/** Beside a cursor. */
+export const afterBytes = v.pipe(
+  v.nullish(seq),
+  v.description(
+    'Bytes of all streams up to and including afterSeq, missing ones too: with it what is said to be missing is exact, also when that number is no longer retained',
+  ),
+);
+
 export const page = v.object({
   chunks: v.array(chunk),
   nextSeq: v.pipe(seq, v.description('Read on after nextSeq - 1')),
+  nextBytes: v.pipe(seq, v.description('Bytes of all streams before nextSeq, missing ones too: afterBytes of the next read')),
   firstSeq: v.pipe(v.optional(seq), v.description('Given when output before it was dropped: the first number after the hole')),
   droppedBytes: v.pipe(
     v.number(),

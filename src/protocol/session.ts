@@ -3,6 +3,7 @@
 import * as v from 'valibot';
 import { processId, seq, sessionId } from './ids.js';
 import { mapOf } from './map.js';
+import { afterBytes } from './process.js';
 import { protocolVersion } from './version.js';
 
 export const environmentInfo = v.object({
@@ -65,6 +66,7 @@ export const attachParams = v.object({
     v.nullish(seq),
     v.description('Replay what is retained after this number, which the process has come to, then go on live'),
   ),
+  afterBytes,
   role: v.pipe(
     v.nullish(v.picklist(['watch', 'drive'])),
     v.description('A driver may write, resize and signal; a watcher only sees'),

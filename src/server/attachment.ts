@@ -198,9 +198,10 @@ export class Attachment implements Holder {
     if (!isOwn && session.processes.find(processId) !== undefined) throw execError('processExists', { processId });
     const cursor = requireSeen(target, params.afterSeq ?? 0);
     if (!isOwn) this.#addGuest(processId, { target: new WeakRef(target), role });
-    const result: Result<'process/attach'> = { process: target.status(), role };
+    const afterBytes = target.log.bytesUpTo(cursor, params.afterBytes ?? undefined);
+    const result: Result<'process/attach'> = { process: target.status(), role, afterBytes };
     if (params.follow === false || isOverAfter(target, cursor)) return { result };
-    const reader = isOwn ? followings.openOwn(target, cursor) : target.log.openViewer(cursor);
+    const reader = isOwn ? followings.openOwn(target, cursor, afterBytes) : target.log.openViewer(cursor, afterBytes);
     return { result, afterReply: followings.follow(target, reader, { isOwn }) };
   }
 

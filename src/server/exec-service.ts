@@ -1,8 +1,8 @@
 // ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
 
-import type { ManagedProcess } from '../process/index.js';
+import type { LogPage, ManagedProcess } from '../process/index.js';
 import { parseSignal } from '../process/index.js';
-import { type ExecService, type Page, type Params, type Seq, execError } from '../protocol/index.js';
+import { type ExecService, type Page, type Params, execError } from '../protocol/index.js';
 import { environmentInfo } from './environment-info.js';
 import { type Session, exitFacts } from './session.js';
 import { processOptions } from './start-request.js';
@@ -23,11 +23,11 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
       return { processId: started.id, sandboxType: 'none', pid: started.pid };
     },
 
-    'process/read': async ({ processId, afterSeq, maxBytes, waitMs }) => {
+    'process/read': async ({ processId, afterSeq, afterBytes, maxBytes, waitMs }) => {
       const target = processes.get(processId);
       const cursor = afterSeq ?? 0;
       await waits.until(target, () => target.log.nextSeq > cursor + 1 || target.isClosed, waitMs ?? 0);
-      return pageOf(target, cursor, maxBytes ?? Infinity);
+      return pageOf(target, target.log.readAfter(cursor, maxBytes ?? Infinity, afterBytes ?? undefined));
     },
 
     'process/write': async ({ processId, chunk, writeId, retry }) => {
@@ -82,8 +82,7 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
   }
 }
 
-function pageOf(target: ManagedProcess, cursor: Seq, maxBytes: number): Page {
-  const { entries, nextSeq, droppedBytes } = target.log.readAfter(cursor, maxBytes);
+function pageOf(target: ManagedProcess, { entries, nextSeq, nextBytes, droppedBytes }: LogPage): Page {
   const { ending } = target;
   const { exitCode, signal } = ending === undefined ? { exitCode: null } : { signal: undefined, ...exitFacts(ending) };
   const [first] = entries;
@@ -92,6 +91,7 @@ function pageOf(target: ManagedProcess, cursor: Seq, maxBytes: number): Page {
       entry.kind === 'chunk' ? [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes }] : [],
     ),
     nextSeq,
+    nextBytes,
     ...(first === undefined || droppedBytes === 0 ? {} : { firstSeq: first.seq }),
     droppedBytes,
     exited: ending !== undefined,

@@ -37,8 +37,8 @@ export class Followings {
   }
 
   /** A cursor that the process waits for, and that counts as read when the client takes or acknowledges. */
-  openOwn({ log }: ManagedProcess, afterSeq: Seq): LogReader {
-    return log.openReader(afterSeq, this.#agreement.acks ? 'acknowledged' : 'taken');
+  openOwn({ log }: ManagedProcess, afterSeq: Seq, afterBytes?: number): LogReader {
+    return log.openReader(afterSeq, this.#agreement.acks ? 'acknowledged' : 'taken', afterBytes);
   }
 
   /** A process of the session's own whose end the client has yet to confirm; also one that the table has forgotten. */

@@ -221,6 +221,13 @@ describe('a viewer', () => {
     assert.deepEqual(takeAll(viewer), ['4 gh after 4 dropped', '5 ij']);
   });
 
+  test('that comes back and says how much it has had is told exactly how much it missed; without that, of the whole hole', () => {
+    const log = logWith('ab', 'cd', 'ef', 'gh', 'ij');
+    assert.deepEqual(takeAll(log.openViewer(2, 4)), ['4 gh after 2 dropped', '5 ij']);
+    assert.deepEqual(takeAll(log.openViewer(2)), ['4 gh after 6 dropped', '5 ij']);
+    assert.deepEqual([log.bytesUpTo(2, 4), log.bytesUpTo(2), log.bytesUpTo(4)], [4, 0, 8]);
+  });
+
   test('that waits is woken by its close', async () => {
     const viewer = logWith().openViewer(0);
     const next = viewer.next();

@@ -187,11 +187,25 @@ class Model {
       return at === 0 || (isUnbroken && sum(after.slice(0, at + 1).map(lengthOf)) <= maxBytes);
     });
     const [first] = entries;
-    assert.deepEqual(this.#log.readAfter(cursor, maxBytes), {
+    const nextSeq = (entries.at(-1)?.seq ?? Math.min(cursor, this.#appended.length)) + 1;
+    const pageFrom = (offset: number) => ({
       entries,
-      nextSeq: (entries.at(-1)?.seq ?? Math.min(cursor, this.#appended.length)) + 1,
-      droppedBytes: first === undefined ? 0 : first.offset - this.#holeStart(cursor),
+      nextSeq,
+      nextBytes: first === undefined ? offset : this.#endOf(nextSeq - 1),
+      droppedBytes: first === undefined ? 0 : first.offset - offset,
     });
+    assert.deepEqual(this.#log.readAfter(cursor, maxBytes), pageFrom(this.#holeStart(cursor)));
+    // Who knows how much it has had is told exactly what it missed; who claims too much or too little gets no nonsense.
+    const had = this.#endOf(cursor);
+    assert.deepEqual(this.#log.readAfter(cursor, maxBytes, had), pageFrom(had));
+    assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 0), pageFrom(this.#holeStart(cursor)));
+    assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 2 ** 50), pageFrom(first?.offset ?? this.#totalBytes));
+  }
+
+  /** Bytes up to and including this number, as they were written. */
+  #endOf(seq: number): number {
+    const entry = this.#appended[Math.min(seq, this.#appended.length) - 1];
+    return entry === undefined ? 0 : entry.offset + lengthOf(entry);
   }
 
   /** Everything the log still has, by reading it page after page. */

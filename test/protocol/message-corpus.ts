@@ -56,6 +56,7 @@ const closed: typeof running = {
 const page = {
   chunks: [],
   nextSeq: 1,
+  nextBytes: 0,
   droppedBytes: 0,
   exited: false,
   exitCode: null,
@@ -107,7 +108,7 @@ export const validMessages: Valid = {
     { processId, sandbox: 1, networkProxy: {}, managedNetwork: 'x', enforceManagedNetwork: false, io: { kind: 'pty', ...size } },
   ],
   'process/start result': [{ processId, sandboxType: 'none', pid: 4711 }],
-  'process/read params': [{ processId }, { processId, afterSeq: 0, maxBytes: 0, waitMs: 0 }],
+  'process/read params': [{ processId }, { processId, afterSeq: 0, afterBytes: 0, maxBytes: 0, waitMs: 0 }],
   'process/read result': [
     page,
     { ...page, chunks: [chunk], firstSeq: 3, exited: true, exitCode: 0, signal: 'SIGTERM', failure: 'x' },
@@ -134,8 +135,11 @@ export const validMessages: Valid = {
   ],
   'process/list params': [{}, null],
   'process/list result': [{ processes: [] }, { processes: [running, closed] }],
-  'process/attach params': [{ processId }, { processId, sessionId: 's1', afterSeq: 3, role: 'drive', follow: false }],
-  'process/attach result': [{ process: running, role: 'watch' }],
+  'process/attach params': [
+    { processId },
+    { processId, sessionId: 's1', afterSeq: 3, afterBytes: 9, role: 'drive', follow: false },
+  ],
+  'process/attach result': [{ process: running, role: 'watch', afterBytes: 0 }],
   'process/detach params': [{ processId }],
   'process/detach result': [{}],
   'process/release params': [{ processId }],

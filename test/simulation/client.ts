@@ -97,11 +97,6 @@ export class SimulatedClient {
     return [...this.#calls];
   }
 
-  /** The connection is being opened again: viewers' cursors are named by number from here on. */
-  rejoins(): void {
-    for (const judge of this.#judges.values()) judge.rejoined();
-  }
-
   /** Follows a call to its end. What it fails with must be excusable. */
   track<T>(what: string, call: Promise<T>, excuse: Excuse): Promise<T | undefined> {
     this.#callCount += 1;

@@ -102,8 +102,8 @@ export class Judge {
   #lastSeq: Seq;
   #gotBytes = 0;
   #droppedBytes = 0;
-  /** The cursor was named by number alone and may lie inside a hole, of which the whole is told then, once. */
-  #mayBeToldMore = false;
+  /** It began after a number alone, which may lie inside a hole, of which the whole is told then, once. */
+  #mayBeToldMore: boolean;
   #isExact = true;
   #hasExited = false;
   #hasClosed = false;
@@ -125,11 +125,6 @@ export class Judge {
     return this.#lastSeq;
   }
 
-  /** The connection was lost: a viewer's cursor is named by its number from here on. */
-  rejoined(): void {
-    this.#mayBeToldMore = true;
-  }
-
   problemWith(event: ProcessEvent): string | undefined {
     if (this.#hasClosed) return `${event.type} ${event.seq} comes after closed`;
     const problem = this.#problemWithOrder(event) ?? this.#problemWithContent(event);
@@ -145,10 +140,10 @@ export class Judge {
     }
     const missing = this.#truth.offsetOf(seq) - this.#truth.endOf(this.#lastSeq);
     this.#droppedBytes += droppedBytes;
-    if (droppedBytes === missing) return undefined;
-    this.#isExact = false;
     const isWholeHole = this.#mayBeToldMore && droppedBytes > missing && droppedBytes <= this.#truth.offsetOf(seq);
     this.#mayBeToldMore = false;
+    if (droppedBytes === missing) return undefined;
+    this.#isExact = false;
     if (isWholeHole) return undefined;
     return `${type} ${seq} says that ${droppedBytes} bytes are missing before it, and ${missing} are`;
   }

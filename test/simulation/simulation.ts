@@ -54,19 +54,15 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   watchMemory(world, { server, backend, limits });
   const clients = scenario.clients.map((kind, index) => {
     const name = 'abc'[index] ?? 'z';
-    const opened: SimulatedClient = new SimulatedClient({
+    return new SimulatedClient({
       name,
       number: index + 1,
       kind,
       world,
       clock,
       backend,
-      open: () => {
-        opened.rejoins();
-        return network.open(name);
-      },
+      open: () => network.open(name),
     });
-    return opened;
   });
   const stage: Stage = { world, backend, network, clients, fates: new Map(), commands: new Set() };
   for (const client of clients) void client.join();

@@ -14,6 +14,7 @@ export class CuttingProxy implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   #cuts = 0;
   #isClosed = false;
+  #isBlocked = false;
   #waiting: { count: number; reached: () => void }[] = [];
 
   private constructor(server: Server) {
@@ -28,6 +29,7 @@ export class CuttingProxy implements AsyncDisposable {
     await once(server, 'listening');
     const proxy = new CuttingProxy(server);
     server.on('connection', (near) => {
+      if (proxy.#isBlocked) return void near.resetAndDestroy();
       // The server behind checks the Host header, which names this port: it was told to allow it.
       const far = connect(Number(target.port), target.hostname);
       proxy.#join(near, far);
@@ -42,6 +44,13 @@ export class CuttingProxy implements AsyncDisposable {
   /** Cuts whatever is connected, so many times, at random moments. */
   cutRandomly(times: number): void {
     void this.#cutRandomly(times);
+  }
+
+  /** Cuts whatever is connected, and lets nobody through until the returned function is called. */
+  block(): () => void {
+    this.#isBlocked = true;
+    this.#cut();
+    return () => (this.#isBlocked = false);
   }
 
   /** Resolves once there were this many cuts. */

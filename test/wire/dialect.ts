@@ -147,7 +147,16 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       const { chunks: _, ...rest } = resultOf(
         await peer.request('process/read', { processId: 'p', afterSeq: 99, maxBytes: null, waitMs: null }),
       );
-      const over = { nextSeq: 5, droppedBytes: 0, exited: true, exitCode: 0, closed: true, failure: null, sandboxDenied: false };
+      const over = {
+        nextSeq: 5,
+        nextBytes: 8,
+        droppedBytes: 0,
+        exited: true,
+        exitCode: 0,
+        closed: true,
+        failure: null,
+        sandboxDenied: false,
+      };
       assert.deepEqual(rest, over);
     });
 

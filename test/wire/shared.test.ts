@@ -124,6 +124,9 @@ async function bytesToldOf(handle: ProcessHandle): Promise<number> {
   return told;
 }
 
+/** For the beginning and some of the end. */
+const littleRoom = ['--retained-bytes', '262144', '--head-bytes', '1024'];
+
 describe('a process of another client', () => {
   guardAgainstLeaks();
 
@@ -137,6 +140,53 @@ describe('a process of another client', () => {
     await child.write('go\n');
     assert.equal((await textOf(child)).length, 20_000_000);
     assert.equal(await bytesToldOf(viewer), 20_000_000);
+  });
+
+  test('tells exactly what is missing also to a viewer that was away, whatever it had seen before', async () => {
+    await using server = await SluiceServer.start('websocket', [...littleRoom, '--allow-host', '127.0.0.1']);
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'head -c 200000 /dev/zero; read -r line; head -c 300000 /dev/zero; exec cat', {
+      id: 'flood',
+    });
+    const written = bytesToldOf(child);
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using proxy = await CuttingProxy.open(server.url);
+    await using guest = await connect(proxy.url);
+    await using viewer = await guest.attach('flood', { sessionId });
+    let told = 0;
+    for await (const { bytes, droppedBytes } of viewer.output) {
+      told += bytes.length + droppedBytes;
+      if (told === 200_000) break;
+    }
+    const unblock = proxy.block();
+    await child.write('go\n');
+    await eventually(async () => assert.equal((await owner.list())[0]?.outputBytes, 500_000));
+    unblock();
+    await child.write('last');
+    await child.closeStdin();
+    assert.deepEqual([told + (await bytesToldOf(viewer)), await written], [500_004, 500_004]);
+  });
+
+  test('is read page by page without counting twice what is missing', async () => {
+    await using server = await SluiceServer.start('unix', littleRoom);
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'head -c 200000 /dev/zero; read -r line; head -c 300000 /dev/zero', { id: 'flood' });
+    const written = bytesToldOf(child);
+    await eventually(async () => assert.equal((await owner.list())[0]?.outputBytes, 200_000));
+    let told = 0;
+    let cursor = {};
+    const readUpTo = async (bytes: number) => {
+      while (told < bytes) {
+        const page = await child.read(cursor);
+        told += page.droppedBytes + page.chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
+        cursor = { afterSeq: page.nextSeq - 1, afterBytes: page.nextBytes };
+      }
+    };
+    await readUpTo(200_000);
+    await child.write('go\n');
+    await written;
+    await readUpTo(500_000);
+    assert.equal(told, 500_000);
   });
 
   test('tells what is missing also when the very end is', async () => {
