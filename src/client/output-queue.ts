@@ -86,6 +86,11 @@ export class OutputQueue {
     return this.#source.ending;
   }
 
+  /** How it ended will never be heard here. */
+  get isForgotten(): boolean {
+    return this.#source.isForgotten === true;
+  }
+
   close(): void {
     this.#isOver = true;
     this.#source.close();

@@ -199,13 +199,14 @@ export class ProcessHandle implements AsyncDisposable {
       throw new Error(`the server said that process ${this.id} has ended, but not how`);
     } catch (error) {
       // Forgotten by the server, or gone with it: what this side has heard still counts.
-      if (isExecError(error, 'processNotFound') && this.#queue.ending !== undefined) return this.#queue.ending;
+      const { ending, isForgotten } = this.#queue;
+      if (isExecError(error, 'processNotFound') && (ending !== undefined || isForgotten)) return ending ?? this.#lost();
       if (!(error instanceof ConnectionClosedError)) throw error;
-      return this.#queue.ending ?? this.#lost();
+      return ending ?? this.#lost();
     }
   }
 
-  /** The server is gone, and with it the knowledge of how the process ended. */
+  /** The server is gone, or has forgotten the process while we were away, and with it the knowledge of how it ended. */
   #lost(): Ending {
     const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
     return { kind: 'lost', ...facts, startedAt: this.#joinedAt, endedAt: Math.max(this.#joinedAt, this.#clock.now()) };

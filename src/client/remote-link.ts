@@ -234,7 +234,7 @@ export class RemoteLink implements ExecLink {
     this.#sessionId = sessionId;
     const joining = [...this.#calls].map(joinedBy);
     const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
-    for (const id of over) this.#sources.get(id)?.end();
+    for (const id of over) this.#sources.get(id)?.forget();
     for (const id of over) this.#sources.delete(id);
   }
 

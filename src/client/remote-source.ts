@@ -20,6 +20,7 @@ export class RemoteSource implements EventSource {
   #takenBytes = 0;
   #ending: Ending | undefined;
   #isClosed = false;
+  #isForgotten = false;
 
   /** `done` is called once the last event was taken: nobody will ask for this source again. */
   constructor(afterSeq: Seq, { acknowledge, done }: { acknowledge: (seq: Seq) => void; done: () => void }) {
@@ -50,6 +51,10 @@ export class RemoteSource implements EventSource {
 
   get ending(): Ending | undefined {
     return this.#ending;
+  }
+
+  get isForgotten(): boolean {
+    return this.#isForgotten;
   }
 
   push(event: ProcessEvent): void {
@@ -93,6 +98,12 @@ export class RemoteSource implements EventSource {
     this.#isClosed = true;
     this.#waiting?.(undefined);
     this.#waiting = undefined;
+  }
+
+  /** The same, because the server has nothing more to tell. */
+  forget(): void {
+    this.#isForgotten = !this.#isClosed;
+    this.end();
   }
 
   #acknowledge(seq: Seq): void {

@@ -6,7 +6,10 @@ import { describe, test } from 'node:test';
 import { type ProcessHandle, connect } from '#src/index.js';
 import { env, openPipe, shell } from '../contract/connector.js';
 import { ByteCutter } from '../support/byte-cutter.js';
+import { CuttingProxy } from '../support/cutting-proxy.js';
+import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { overWebSocket } from '../support/raw-connections.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 /** Each try to come back is cut at its first byte, and the next one follows after a tenth of a second: a second of absence. */
@@ -30,6 +33,35 @@ describe('a client that comes back too late', { concurrency: true }, () => {
       assert.equal((await child.closed).kind, 'code');
     });
   }
+
+  test('for a process whose end another connection of its session has heard takes it for lost, and goes on with the others', async () => {
+    await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '50', '--allow-host', '127.0.0.1']);
+    await using proxy = await CuttingProxy.open(server.url);
+    await using client = await connect(proxy.url);
+    await using child = await client.start({ ...shell('echo early; read -r line; exit 0'), io: openPipe, id: 'heard' });
+    await using other = await client.start({ ...shell('exec cat'), io: openPipe });
+    assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'early' })).reason, 'text');
+    const [{ sessionId = '' } = {}] = await client.list({ scope: 'all' });
+    const [exit, closed, reading] = [child.exit, child.closed, textOf(child)];
+    const unblock = proxy.block();
+    {
+      await using peer = await overWebSocket(server.url);
+      await peer.greet({ resumeSessionId: sessionId, takeover: true, cursors: { heard: 1 }, capabilities: { acks: true } });
+      await peer.request('process/closeStdin', { processId: 'heard' });
+      const { params } = await peer.notification('process/closed', 'heard');
+      peer.send(JSON.stringify({ method: 'process/ack', params }));
+      await eventually(async () =>
+        assert.match(JSON.stringify(await peer.request('process/read', { processId: 'heard' })), /error/),
+      );
+    }
+    unblock();
+    assert.equal(await reading, '');
+    for (const { kind, outputComplete } of [await exit, await closed, await child.exit]) {
+      assert.deepEqual({ kind, outputComplete }, { kind: 'lost', outputComplete: false });
+    }
+    await other.write('still here');
+    assert.equal((await other.collectUntil({ deadlineMs: 20_000, text: 'still here' })).reason, 'text');
+  });
 
   test('to hear that it has joined somebody else’s process joins it all the same', async () => {
     await using server = await SluiceServer.start('unix');
