@@ -63,7 +63,7 @@ export class WebSocketChannel implements Channel {
     this.#socket = socket;
     this.#maxHeldBytes = maxHeldBytes;
     this.#clock = clock;
-    if (socket.binaryType === 'blob') socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, and order would be lost
+    socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, and order would be lost; one that is not a browser's has other forms
     socket.addEventListener('message', ({ data }) => this.#received(data));
     socket.addEventListener('error', (event) => this.#failed(problemOf(event)));
     socket.addEventListener('close', ({ code, reason }) => this.#closed(endOfWebSocket(code, reason)));
