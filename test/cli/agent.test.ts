@@ -55,7 +55,8 @@ describe('sluice agent', () => {
     assert.deepEqual(events.at(-1)?.type, 'ended');
   });
 
-  test('exits with 124 when nothing happens, 125 when the program never started or its server is lost', async () => {
+  test('exits with 1 when the program dies, 124 when nothing happens, 125 when it never started or its server is lost', async () => {
+    assert.equal((await run(['--prompts-from-stdin'], 'one', 'die\n')).status, 1);
     assert.equal((await run(['--idle-timeout', '300ms'], 'hang')).status, 124);
     assert.equal((await run(['--turn-timeout', '300ms'], 'hang')).status, 124);
     assert.equal((await run(['--timeout', '300ms'], 'hang')).status, 124);
@@ -74,7 +75,20 @@ describe('sluice agent', () => {
     assert.match(onTerminal.stdout, /"text":"typed"/);
   });
 
-  test('interrupts with Ctrl-C, and ends everything', async () => {
+  test('interrupts the turn with the first Ctrl-C, and ends everything with the second', async () => {
+    const script = `heard() { echo '{"heard":"INT"}'; }; trap heard INT; echo '{"ready":true}'; while :; do sleep 0.05; done`;
+    const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang', '--', 'sh', '-c', script], { env });
+    const out = collect(child.stdout);
+    const hasSaid = (text: RegExp) => eventually(() => assert.match(Buffer.concat(out).toString(), text));
+    await hasSaid(/"ready":true/);
+    child.kill('SIGINT');
+    await hasSaid(/"heard":"INT"/);
+    child.kill('SIGINT');
+    assert.equal(await ended(child), 130);
+    await hasSaid(/"kind":"interrupted"/);
+  });
+
+  test('ends everything when it is asked to end', async () => {
     const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang', '--', ...program], { env });
     const out = collect(child.stdout);
     await once(child.stdout, 'data');

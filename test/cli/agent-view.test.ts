@@ -1,0 +1,88 @@
+// A run as people read it, line by line.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { RunView } from '#src/cli/agent/view.js';
+import type { AgentEvent } from '#src/runner/index.js';
+
+type Shown = Parameters<RunView['show']>[0];
+type Unstamped<T> = T extends AgentEvent ? Omit<T, 'seq' | 'at' | 'turn'> : T;
+
+function shown(...events: readonly Unstamped<Shown>[]): string {
+  let text = '';
+  const view = new RunView((piece) => (text += piece), { isColoured: false });
+  for (const event of events) view.show({ seq: 1, at: 0, turn: 1, ...event } as Shown);
+  return text;
+}
+
+const used = { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWriteTokens: 4 };
+const ok = { isError: false, reason: 'completed', text: '' };
+
+describe('a run', () => {
+  test('shows text and thoughts as they come, and begins a line for everything else', () => {
+    assert.equal(
+      shown(
+        { type: 'turnStarted', prompt: 'say\n  hello' },
+        { type: 'session', sessionId: 's', model: 'm' },
+        { type: 'thinking', text: 'hm' },
+        { type: 'text', text: ' hel' },
+        { type: 'text', text: 'lo' },
+        { type: 'toolCall', callId: '1', name: 'shell', input: { command: 'ls' } },
+        { type: 'toolResult', callId: '1', output: 'a\nb', isError: false },
+        { type: 'toolResult', callId: '2', output: 'no', isError: true },
+        { type: 'text', text: 'done\n' },
+        { type: 'turnEnded', result: ok },
+      ),
+      '> say hello\nsession s, m\nhm hello\n⚙ shell {"command":"ls"}\n  ✓ a b\n  ✗ no\ndone\n',
+    );
+  });
+
+  test('ends a turn with the tokens and the cost of the session so far', () => {
+    const models = { one: used, other: used };
+    assert.equal(
+      shown(
+        { type: 'usage', usage: { models, costUsd: 0.05352 } },
+        { type: 'text', text: 'x' },
+        { type: 'turnEnded', result: ok },
+      ),
+      'x\n20 in, 40 out, 14 cached, $0.0535\n',
+    );
+    assert.equal(shown({ type: 'usage', usage: { models: {} } }, { type: 'turnEnded', result: ok }), '0 in, 0 out, 0 cached\n');
+  });
+
+  test('says what stands in its way', () => {
+    assert.equal(
+      shown(
+        { type: 'permission', requestId: 'r', toolName: 'shell', input: 'rm' },
+        { type: 'rateLimit', state: 'warning' },
+        { type: 'rateLimit', state: 'block', resetsAt: 0 },
+        { type: 'retry', attempt: 2, problem: 'overloaded' },
+        { type: 'gap', missedEvents: 7 },
+        { type: 'status', status: 'thinking' },
+        { type: 'turnEnded', result: { isError: true, reason: 'api_error', text: '' } },
+      ),
+      [
+        '? may it use shell "rm"',
+        'a rate limit is near',
+        'rate limit reached until 1970-01-01T00:00:00.000Z',
+        'retry 2: overloaded',
+        '7 events are missing here',
+        'the turn failed: api_error',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('folds what is long, and shows what nobody understood', () => {
+    assert.equal(shown({ type: 'raw', stream: 'stdout', line: { a: 'x'.repeat(200) } }), `{"a":"${'x'.repeat(94)}…\n`);
+    assert.equal(shown({ type: 'raw', stream: 'stderr', line: 'plain' }), 'plain\n');
+  });
+
+  test('ends with how it ended, and with the way to go on', () => {
+    assert.equal(shown({ type: 'ended', outcome: { kind: 'completed', sessionId: 's' } }), 'completed\n');
+    assert.equal(
+      shown({ type: 'ended', outcome: { kind: 'rateLimited', sessionId: 's', problem: 'enough', resetsAt: 0 } }),
+      'rateLimited; enough; until 1970-01-01T00:00:00.000Z; resume with: sluice agent resume s "…"\n',
+    );
+  });
+});

@@ -1,0 +1,42 @@
+// What `sluice ps` says of a process in two words: how it ended, how long it ran, how much it wrote.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { processTable } from '#src/cli/print-table.js';
+import type { Ending, ProcessStatus } from '#src/protocol/index.js';
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+function row(status: Partial<ProcessStatus>): string[] {
+  const whole = { processId: 'p', pid: 7, argv: ['true'], startedAt: 0, outputBytes: 0, ...status } as ProcessStatus;
+  const [, line = ''] = processTable([whole], { now: 0, isColoured: false }).split('\n');
+  return line.split(/ {2,}/);
+}
+
+function ended(ending: Partial<Ending>): string | undefined {
+  return row({ ending: { startedAt: 0, endedAt: 0, reason: 'exited', ...ending } as Ending })[1];
+}
+
+test('an age has its two largest units', () => {
+  const ages = [59 * second, 61 * second, hour + 2 * minute, day + 3 * hour + minute].map((age) => row({ startedAt: -age })[3]);
+  assert.deepEqual(ages, ['59s', '1m1s', '1h2m', '1d3h']);
+});
+
+test('an ending is a code, a signal, out of time, or not known', () => {
+  assert.deepEqual(
+    [
+      ended({ kind: 'code', code: 3 }),
+      ended({ kind: 'signal', signal: 'SIGTERM' }),
+      ended({ kind: 'signal', signal: 'SIGTERM', reason: 'idleTimedOut' }),
+      ended({ kind: 'lost', reason: 'serverLost' }),
+    ],
+    ['exited 3', 'SIGTERM', 'timed out', 'lost'],
+  );
+});
+
+test('a word that could play tricks on a terminal is quoted', () => {
+  assert.equal(row({ argv: ['echo', 'a b', '\u001b[2J'] }).at(-1), String.raw`echo 'a b' '\x1b[2J'`);
+});
