@@ -3,6 +3,7 @@
 //   npm test                              all steps, all tests
 //   npm test -- --only-tests              without the static checks
 //   npm test -- --only-tests bytes stdio  only test files with one of these words in their path
+//   npm test -- --coverage                tells how many lines of src the tests have run, and fails when those are too few
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +11,17 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { CoverageRun, printCoverage } from './coverage.mjs';
 import { root, succeeds, tool } from './tool.mjs';
 
 /** Longest a test file may take, in milliseconds. Far above the slowest one: a hanging test must not hang a build machine. */
 const fileTimeoutMs = 600_000;
 
+/** Lines of src, of those with code in them, that all tests together must run. */
+const leastCoveragePercent = 90;
+
 const { values: options, positionals: words } = parseArgs({
-  options: { 'only-tests': { type: 'boolean', default: false } },
+  options: { 'only-tests': { type: 'boolean', default: false }, coverage: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 
@@ -29,7 +34,7 @@ if (!options['only-tests']) {
   await step('unused code', () => succeeds(tool('knip'), ['--no-progress']));
   await step('package', packageIsSound);
 }
-await step('tests', testsPass);
+await step('tests', options.coverage ? testsPassAndCover : () => testsPass([]));
 
 async function step(name, passes) {
   console.log(`\n▸ ${name}`);
@@ -56,11 +61,23 @@ function packageIsSound() {
   }
 }
 
+/** Some of the tests may cover as little as they like. */
+async function testsPassAndCover() {
+  const coverage = new CoverageRun();
+  process.once('exit', () => coverage[Symbol.dispose]());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
+  const passed = await testsPass(coverage.nodeFlags);
+  const percent = printCoverage(coverage.lines());
+  if (words.length > 0 || percent >= leastCoveragePercent) return passed;
+  console.error(`only ${percent.toFixed(1)} % of the lines of src are run by tests, ${leastCoveragePercent} % must be`);
+  return false;
+}
+
 /**
  * Two files at a time, since most of a test is waiting; each in a process and with a folder for temporary files of its own, because
  * each guards against leaks and must see only what it left itself.
  */
-async function testsPass() {
+async function testsPass(nodeFlags) {
   const files = testFiles();
   if (files.length === 0) {
     console.error(`no test file has ${words.map((word) => `"${word}"`).join(' or ')} in its path`);
@@ -69,7 +86,7 @@ async function testsPass() {
   const failed = [];
   const lane = async () => {
     for (let file = files.shift(); file !== undefined; file = files.shift()) {
-      if (!(await fileSucceeds(file))) failed.push(file);
+      if (!(await fileSucceeds(file, nodeFlags))) failed.push(file);
     }
   };
   await Promise.all([lane(), lane()]);
@@ -78,9 +95,9 @@ async function testsPass() {
 }
 
 /** Prints a file's report when it is complete, so that two of them do not mix. */
-async function fileSucceeds(file) {
+async function fileSucceeds(file, nodeFlags) {
   const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
-  const flags = ['--enable-source-maps', '--test', `--test-timeout=${fileTimeoutMs}`, '--test-reporter=spec'];
+  const flags = [...nodeFlags, '--enable-source-maps', '--test', `--test-timeout=${fileTimeoutMs}`, '--test-reporter=spec'];
   const child = spawn(process.execPath, [...flags, file], { cwd: root, env: { ...process.env, TMPDIR: folder } });
   const report = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => report.push(piece));
