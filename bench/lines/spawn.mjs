@@ -9,7 +9,7 @@ const five = { ws: 5, stdio: 5 };
 export const spawnLines = ['pipe', 'tty'].map((io) => ({
   name: `spawn, ${io}`,
   reads: 'nudge',
-  sizes: { full: { count: 200, warmUps: 300 }, quick: { count: 10, warmUps: 5 } },
+  sizes: { full: { count: 200, warmUps: 600 }, quick: { count: 10, warmUps: 5 } },
   metrics: {
     responseP50: { ...ms, name: 'start → response, p50', atLeast: five },
     responseP95: { ...ms, name: 'start → response, p95', atLeast: five },
@@ -57,7 +57,7 @@ export const spawnRateLines = [
   {
     name: 'spawn rate',
     reads: 'nudge',
-    sizes: { full: { count: 256, warmUps: 300 }, quick: { count: 32, warmUps: 5 } },
+    sizes: { full: { count: 256, warmUps: 600 }, quick: { count: 32, warmUps: 5 } },
     metrics: {
       one: { name: '1 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
       eight: { name: '8 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },

@@ -13,7 +13,7 @@ import { exitStatus, failureStatus, stdoutGone } from './exit-status.js';
 import { joinStreams } from './joined-streams.js';
 import { LocalTerminal } from './local-terminal.js';
 import { KeptOutput, OwnStreams } from './own-output.js';
-import { keepHeapSmall } from './small-heap.js';
+import { keepHeapSmall } from './engine.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 

@@ -7,7 +7,7 @@ import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../s
 import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { ownFailure } from '../exit-status.js';
-import { keepServerHeapSmall } from '../small-heap.js';
+import { settleServer } from '../engine.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
@@ -20,7 +20,7 @@ const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const idleLookMs = 1_000;
 
 /** What is not needed to answer the first requests waits this long. */
-const settledMs = 500;
+const settledMs = 250;
 
 export const serve: Command = { manual: serveManual, execute };
 
@@ -82,7 +82,7 @@ async function run(config: ServeConfig): Promise<void> {
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
-  setTimeout(() => void keepServerHeapSmall(), settledMs).unref();
+  setTimeout(() => void settleServer(), settledMs).unref();
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
