@@ -1,6 +1,8 @@
-// Many cases at the same time against one server, and a look at what is left of them when all are over.
+// Many cases at the same time against a server of each guise, and a look at what is left of them when all are over.
 
+import assert from 'node:assert/strict';
 import { type FuzzCase, makeCase } from './cases.js';
+import { type Guise, guises } from './guises.js';
 import { Random } from './random.js';
 import { type Surroundings, endEverything, runCase } from './run-case.js';
 import { type Belongings, FuzzTarget } from './target.js';
@@ -22,17 +24,19 @@ export interface Report {
   readonly inputs: number;
   readonly cases: number;
   readonly byTransport: Readonly<Record<FuzzCase['transport'], number>>;
+  readonly byGuise: Readonly<Record<Guise, number>>;
   readonly byLabel: ReadonlyMap<string, number>;
-  readonly before: Belongings;
-  /** Not looked at once something else has failed. */
-  readonly after: Belongings | undefined;
+  /** What each of the servers had, and has. */
+  readonly before: readonly Belongings[];
+  /** Empty once something else has failed. */
+  readonly after: readonly Belongings[];
   readonly failure: Failure | undefined;
 }
 
 /** Cases at the same time, so that the server always has several connections in different states. */
 const lanes = 6;
 
-/** Connections that say a byte now and then and never come to the point. */
+/** Connections to each server that say a byte now and then and never come to the point. */
 const lorises = 4;
 
 /** By which what a server holds may differ: compiled code and caches. A hundred bytes lost with each of 200 000 inputs are more. */
@@ -45,19 +49,27 @@ const lookMs = 20;
 const patienceMs = 20_000;
 
 export async function runCampaign({ seed, inputs, only, progress }: CampaignOptions): Promise<Report> {
-  await using target = await FuzzTarget.start();
-  const surroundings: Surroundings = { target, sessions: [], takenOver: new Set() };
-  const tally = { inputs: 0, cases: 0, byTransport: { stdio: 0, unix: 0, websocket: 0 }, byLabel: new Map<string, number>() };
+  const targets = await Promise.all(guises.map(async (guise) => FuzzTarget.start(guise)));
+  await using _ = { [Symbol.asyncDispose]: async () => endAll(targets) };
+  const surroundings = targets.map((target): Surroundings => ({ target, sessions: [], takenOver: new Set() }));
+  const tally: Tally = {
+    inputs: 0,
+    cases: 0,
+    byTransport: { stdio: 0, unix: 0, websocket: 0 },
+    byGuise: { plain: 0, token: 0, jwt: 0 },
+    byLabel: new Map(),
+  };
   const found: { failure: Failure | undefined } = { failure: undefined };
   const run = async (fuzzCase: FuzzCase) => {
     count(fuzzCase, tally);
-    const problems = [...(await problemsOf(fuzzCase, surroundings)), ...target.problems];
+    const around = surroundings[guises.indexOf(fuzzCase.guise)] ?? assert.fail(`no server is ${fuzzCase.guise}`);
+    const problems = [...(await problemsOf(fuzzCase, around)), ...around.target.problems];
     if (problems.length > 0) found.failure ??= { case: fuzzCase, problems };
     progress?.(tally.inputs);
   };
-  const before = await target.belongings();
+  const before = await Promise.all(targets.map(async (target) => target.belongings()));
   if (only === undefined) {
-    const slow = await openLorises(target);
+    const slow = await openLorises(targets);
     let next = 0;
     const lane = async () => {
       while (tally.inputs < inputs && found.failure === undefined) {
@@ -69,14 +81,20 @@ export async function runCampaign({ seed, inputs, only, progress }: CampaignOpti
     await Promise.all(Array.from({ length: lanes }, lane));
     slow.cut();
   } else await run(makeCase(seed, only));
-  if (found.failure !== undefined) return { ...tally, ...found, before, after: undefined };
-  const { after, leaks } = await leftovers(target, before);
+  if (found.failure !== undefined) return { ...tally, ...found, before, after: [] };
+  const left = await Promise.all(targets.map(async (target, index) => leftovers(target, before[index] ?? assert.fail())));
+  const leaks = left.flatMap((each, index) => each.leaks.map((leak) => `${guises[index]}: ${leak}`));
+  const after = left.map((each) => each.after);
   return { ...tally, before, after, failure: leaks.length === 0 ? undefined : { case: undefined, problems: leaks } };
+}
+
+async function endAll(targets: readonly FuzzTarget[]): Promise<void> {
+  await Promise.all(targets.map(async (target) => target[Symbol.asyncDispose]()));
 }
 
 /** The same case alone, against a server of its own. */
 export async function failsAlone(fuzzCase: FuzzCase): Promise<readonly string[]> {
-  await using target = await FuzzTarget.start();
+  await using target = await FuzzTarget.start(fuzzCase.guise);
   const problems = await problemsOf(fuzzCase, { target, sessions: [], takenOver: new Set() });
   return [...problems, ...target.problems];
 }
@@ -95,21 +113,25 @@ interface Tally {
   inputs: number;
   cases: number;
   readonly byTransport: Record<FuzzCase['transport'], number>;
+  readonly byGuise: Record<Guise, number>;
   readonly byLabel: Map<string, number>;
 }
 
-function count({ transport, inputs, request }: FuzzCase, tally: Tally): void {
+function count({ transport, guise, inputs, request }: FuzzCase, tally: Tally): void {
   const all = request === undefined ? inputs : [request];
   tally.cases += 1;
   tally.inputs += all.length;
   tally.byTransport[transport] += all.length;
+  tally.byGuise[guise] += all.length;
   for (const { label } of all) tally.byLabel.set(label, (tally.byLabel.get(label) ?? 0) + 1);
 }
 
-async function openLorises(target: FuzzTarget) {
+async function openLorises(targets: readonly FuzzTarget[]) {
   const deaf = { message: () => {}, problem: () => {} };
   const wires = await Promise.all(
-    Array.from({ length: lorises }, async (_, index) => (index % 2 === 0 ? target.tcp() : target.unix(deaf))),
+    targets.flatMap((target) =>
+      Array.from({ length: lorises }, async (_, index) => (index % 2 === 0 ? target.knock('TCP') : target.unix(deaf))),
+    ),
   );
   const random = new Random(1);
   const text = Buffer.from('GET /a-very-long-way-to-the-end-of-this-line');
@@ -119,14 +141,14 @@ async function openLorises(target: FuzzTarget) {
   };
 }
 
-/** Waits until everything has gone that should, and names what stays. One session may: that of released processes. */
+/** Waits until everything has gone that should, and names what stays. One session of each caller may: that of released processes. */
 async function leftovers(target: FuzzTarget, before: Belongings): Promise<{ after: Belongings; leaks: string[] }> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
     await endEverything(target);
     const after = await target.belongings();
     const leaks = [
-      ...(after.sessions > before.sessions + 1 ? [`${after.sessions} sessions left`] : []),
+      ...(after.sessions > before.sessions + target.callers ? [`${after.sessions} sessions left`] : []),
       ...(['connections', 'processes', 'descriptors', 'children'] as const).flatMap((name) =>
         after[name] > before[name] + allowedMore[name] ? [`${after[name]} ${name} left, there were ${before[name]}`] : [],
       ),

@@ -4,6 +4,7 @@ import { type Call, greeting, randomCall, randomNotification } from './calls.js'
 import { brokenFrame, clientFrame, fragmented, opcodes } from './frames.js';
 import { type Meaning, meaningOfBinaryMessage, meaningOfLine, meaningOfTextMessage } from './meaning.js';
 import { immense, oneLine, withBrokenBytes, withDuplicateKey, withStrangeText, withStrangeValue } from './mutations.js';
+import { type Guise, guises } from './guises.js';
 import { Random } from './random.js';
 import { strangeRequest } from './strange-requests.js';
 
@@ -18,6 +19,8 @@ export interface Input {
 
 export interface FuzzCase {
   readonly index: number;
+  /** Which of the servers it is for. */
+  readonly guise: Guise;
   readonly transport: Transport;
   /** Sent in place of a WebSocket handshake; then there are no other inputs. */
   readonly request: Input | undefined;
@@ -36,10 +39,11 @@ const stdioEvery = 80;
 
 export function makeCase(seed: number, index: number): FuzzCase {
   const random = Random.forCase(seed, index);
+  const guise = random.pick(guises);
   const transport = index % stdioEvery === 0 ? 'stdio' : random.pick(['unix', 'websocket'] as const);
   if (transport === 'websocket' && random.chance(0.4)) {
     const request = strangeRequest(random);
-    return { index, transport, request, inputs: [], manner: random.pick(['whole', 'pieces']), ending: 'end' };
+    return { index, guise, transport, request, inputs: [], manner: random.pick(['whole', 'pieces']), ending: 'end' };
   }
   const count = transport === 'stdio' ? inputsOnStdio : 1 + random.below(80);
   const inputs = [...(random.chance(0.8) ? greetingInputs(transport, random) : [])];
@@ -47,7 +51,7 @@ export function makeCase(seed: number, index: number): FuzzCase {
   const ending = transport === 'stdio' ? 'settle' : random.pick(['settle', 'settle', 'settle', 'end', 'cut'] as const);
   const length = inputs.reduce((sum, { bytes }) => sum + bytes.length, 0);
   const manner = random.pick(length < 2_000 ? (['whole', 'pieces', 'trickle'] as const) : (['whole', 'pieces'] as const));
-  return { index, transport, request: undefined, inputs, manner, ending };
+  return { index, guise, transport, request: undefined, inputs, manner, ending };
 }
 
 /** The same case without some of its inputs, for finding out which of them matter. */

@@ -1,4 +1,4 @@
-// Fuzzes real servers over stdio, WebSocket and Unix socket. Every case can be had again by its seed and number.
+// Fuzzes real servers over stdio, WebSocket and Unix socket, with TLS and credentials and without, on both backends. Every case can be had again by its seed and number.
 //
 //   npm run fuzz -- [--inputs 200000] [--seed N] [--case M]
 
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Failure, type Report, failsAlone, runCampaign } from './campaign.js';
 import { type FuzzCase, type Input, withInputs } from './cases.js';
+import { guises } from './guises.js';
 
 const { values } = parseArgs({
   options: { inputs: { type: 'string', default: '200000' }, seed: { type: 'string' }, case: { type: 'string' } },
@@ -34,16 +35,18 @@ if (report.failure !== undefined) {
   process.exitCode = 1;
 }
 
-function tell({ inputs, cases, byTransport, byLabel, before, after }: Report): void {
+function tell({ inputs, cases, byTransport, byGuise, byLabel, before, after }: Report): void {
   const seconds = (performance.now() - startedAt) / 1000;
   print(`${inputs} inputs over ${cases} connections in ${seconds.toFixed(1)} s: ${Math.round(inputs / seconds)} a second`);
   print(
-    Object.entries(byTransport)
+    Object.entries({ ...byTransport, ...byGuise })
       .map(([name, count]) => `${name} ${count}`)
       .join(', '),
   );
   print([...byLabel].map(([name, count]) => `${name} ${count}`).join(', '));
-  print(`before ${JSON.stringify(before)}\nafter  ${JSON.stringify(after)}`);
+  for (const [index, guise] of guises.entries()) {
+    print(`${guise}: before ${JSON.stringify(before[index])}\n${guise}: after  ${JSON.stringify(after[index])}`);
+  }
 }
 
 async function explain({ case: failed, problems }: Failure): Promise<void> {

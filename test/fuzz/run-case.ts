@@ -1,6 +1,6 @@
 // One case against a real server: says everything, waits for what must come, and tells what was wrong.
 
-import { overUnixSocket } from '../support/raw-connections.js';
+import type { RawPeer } from '../support/raw-peer.js';
 import { sessionPlaceholder } from './calls.js';
 import type { FuzzCase, Input } from './cases.js';
 import { clientFrame, opcodes } from './frames.js';
@@ -36,8 +36,8 @@ export async function runCase(fuzzCase: FuzzCase, surroundings: Surroundings): P
 
 /** The server answers and hangs up, or hangs up: it never waits for ever. */
 async function knock({ manner, index }: FuzzCase, request: Input, target: FuzzTarget): Promise<string[]> {
-  const wire = await target.tcp();
   const random = new Random(index);
+  const wire = await target.knock(random.chance(0.8) ? 'TLS' : 'TCP');
   for (const piece of manner === 'whole' ? [request.bytes] : piecesOf(request.bytes, random)) await wire.send(piece);
   wire.end();
   const isClosed = await isWithin(wire.closed);
@@ -190,7 +190,11 @@ class Conversation {
 
 /** Processes that were released outlive their sessions, and whoever waits for them would wait too. */
 export async function endEverything(target: FuzzTarget): Promise<void> {
-  await using peer = await overUnixSocket(target.unixUrl);
+  await Promise.all((await target.peers()).map(async (peer) => endAllOf(peer)));
+}
+
+async function endAllOf(caller: RawPeer): Promise<void> {
+  await using peer = caller;
   await peer.greet();
   const { result } = await peer.request('process/list', { scope: 'all' });
   const { processes } = result as { processes: readonly { processId: string; sessionId: string }[] };

@@ -10,12 +10,39 @@ const upgrade = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
+/** None of them is right: what comes of it is a refusal, where credentials are asked for. */
+function strangeCredentials(random: Random): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const jwt = () => {
+    const head = { alg: random.pick(['HS256', 'none', 'EdDSA', '', 7, null]), typ: random.pick(['JWT', 'x', 0, undefined]) };
+    const claims = { exp: random.pick([2 ** 40, 0, -1, 1e300, '1', null]), sub: random.pick(['a', 1, 'x'.repeat(600)]) };
+    return [
+      part(head),
+      part(random.pick<unknown>([claims, [], null, 'x'])),
+      random.bytes(random.below(40)).toString('base64url'),
+    ];
+  };
+  return random.pick([
+    () => `Authorization: Bearer ${jwt().join('.')}`,
+    () =>
+      `Authorization: Bearer ${jwt()
+        .slice(random.below(3))
+        .join(random.pick(['.', '..', '']))}`,
+    () =>
+      `Authorization: ${random.pick(['Bearer', 'bearer  x', 'Basic eDp5', 'Bearer \xff\x00', `Bearer ${'t'.repeat(9_000)}`])}`,
+    () => `Authorization: Bearer a\r\nAuthorization: Bearer b`,
+    () => `Sec-WebSocket-Protocol: sluice.v0, sluice.bearer.${random.pick(['', '%', 'AA', jwt().join('.')])}`,
+  ])();
+}
+
 /** One request, or what looks a little like one. The server answers or hangs up; either way the connection ends. */
 export function strangeRequest(random: Random): Input {
   const head = ['GET / HTTP/1.1', 'Host: 127.0.0.1', ...upgrade];
   const text = random.pick([
     () => random.bytes(random.below(300)).toString('latin1'),
     () => `${head.join('\r\n')}\r\nOrigin: http://evil.test\r\n\r\n`,
+    () => `${head.join('\r\n')}\r\n${strangeCredentials(random)}\r\n\r\n`,
+    () => `${head.join('\r\n')}\r\n${strangeCredentials(random)}\r\n\r\n`,
     () => `${head.join('\r\n').replace('127.0.0.1', 'evil.test')}\r\n\r\n`,
     () =>
       `${head.filter((_, index) => index !== 1 + random.below(5)).join('\r\n')}\r\nX: ${'y'.repeat(random.below(200))}\r\n\r\n`,

@@ -9,8 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { readProcTable } from '#src/process/proc-table.js';
+import { overUnixSocket, overWebSocket } from '../support/raw-connections.js';
+import type { RawPeer } from '../support/raw-peer.js';
 import { program } from '../support/sluice-server.js';
-import { type Wire, type WireListener, streamWire, tcpWire, unixWire, webSocketWire } from './wire.js';
+import { type Guise, type Outfit, importsOnStdio, outfitOf } from './guises.js';
+import { type WebSocketDoor, type Wire, type WireListener, deafWire, streamWire, unixWire, webSocketWire } from './wire.js';
 
 /** Short, so that what is to go away by itself goes while somebody looks. */
 const flags = [
@@ -30,6 +33,17 @@ export interface Belongings {
   readonly residentMiB: number;
   /** On the heap and beside it, after the garbage was collected. */
   readonly liveMiB: number;
+}
+
+interface Dressed {
+  readonly folder: string;
+  readonly guise: Guise;
+  readonly outfit: Outfit;
+  readonly urls: readonly string[];
+}
+
+function importFlags(modules: readonly string[]): string[] {
+  return modules.flatMap((module) => ['--import', module]);
 }
 
 /** A server that is alive and has not complained. */
@@ -69,25 +83,34 @@ class Program {
 export class FuzzTarget implements AsyncDisposable {
   readonly #program: Program;
   readonly #folder: string;
-  readonly #webSocketUrl: string;
+  readonly #guise: Guise;
+  readonly #outfit: Outfit;
+  /** Where it listens for WebSockets: without TLS, for questions of our own, and last the one that is fuzzed. */
+  readonly #webSocketUrls: readonly string[];
   readonly #retired: string[] = [];
 
-  private constructor(started: Program, folder: string, webSocketUrl: string) {
+  private constructor(started: Program, { folder, guise, outfit, urls }: Dressed) {
     this.#program = started;
     this.#folder = folder;
-    this.#webSocketUrl = webSocketUrl;
+    this.#guise = guise;
+    this.#outfit = outfit;
+    this.#webSocketUrls = urls;
   }
 
-  static async start(): Promise<FuzzTarget> {
+  static async start(guise: Guise = 'plain'): Promise<FuzzTarget> {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    const listen = ['--listen', 'ws://127.0.0.1:0', '--listen', `unix://${join(folder, 'socket')}`];
-    const child = spawn(process.execPath, ['--expose-gc', '--import', scales, program, 'serve', ...listen, ...flags], {
+    const outfit = outfitOf(guise, folder);
+    const webSockets = ['ws://127.0.0.1:0', ...(outfit.certificate === undefined ? [] : ['wss://127.0.0.1:0'])];
+    const listen = [...webSockets, `unix://${join(folder, 'socket')}`].flatMap((url) => ['--listen', url]);
+    const node = ['--expose-gc', ...importFlags([scales, ...outfit.imports])];
+    const child = spawn(process.execPath, [...node, program, 'serve', ...listen, ...flags, ...outfit.flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const started = new Program(child);
-    const lines = createInterface(child.stdout);
-    const [url] = (await Promise.race([once(lines, 'line'), started.ended().then(() => [])])) as [string?];
-    return new FuzzTarget(started, folder, url ?? assert.fail(started.problems.join('\n')));
+    const urls: string[] = [];
+    for await (const line of createInterface(child.stdout)) if (urls.push(line) === webSockets.length) break;
+    assert.equal(urls.length, webSockets.length, started.problems.join('\n'));
+    return new FuzzTarget(started, { folder, guise, outfit, urls });
   }
 
   /** Crashes, and everything worth a warning in the log: nothing that a client says should be. */
@@ -104,16 +127,38 @@ export class FuzzTarget implements AsyncDisposable {
   }
 
   webSocket(listener: WireListener): Promise<Wire> {
-    return webSocketWire(this.#webSocketUrl, listener);
+    return webSocketWire(this.#door, listener);
   }
 
-  tcp(): Promise<Wire> {
-    return tcpWire(this.#webSocketUrl);
+  /** For what is said in place of a handshake: of a WebSocket, or of TLS where there is one. */
+  knock(over: 'TLS' | 'TCP'): Promise<Wire> {
+    return deafWire(over === 'TLS' ? this.#door : { ...this.#door, certificate: undefined });
+  }
+
+  /** Whoever comes over the Unix socket, and whoever has the credentials where there are some. */
+  get callers(): number {
+    return this.#outfit.authorization === undefined ? 1 : 2;
+  }
+
+  /** As each of the callers whose processes there may be. */
+  async peers(): Promise<RawPeer[]> {
+    const { authorization } = this.#outfit;
+    const unix = await overUnixSocket(`unix://${join(this.#folder, 'socket')}`);
+    return authorization === undefined ? [unix] : [unix, await overWebSocket(this.#plainUrl, { authorization })];
+  }
+
+  get #door(): WebSocketDoor {
+    return { ...this.#outfit, url: this.#webSocketUrls.at(-1) ?? '' };
+  }
+
+  get #plainUrl(): string {
+    return this.#webSocketUrls[0] ?? '';
   }
 
   /** A server of its own; when the wire has closed, it has ended. */
   stdio(listener: WireListener): Wire {
-    const child = spawn(process.execPath, [program, 'serve', '--listen', 'stdio', ...flags], { stdio: 'pipe' });
+    const node = importFlags(importsOnStdio(this.#guise));
+    const child = spawn(process.execPath, [...node, program, 'serve', '--listen', 'stdio', ...flags], { stdio: 'pipe' });
     const started = new Program(child);
     const wire = streamWire(child.stdout, child.stdin, listener);
     const closed = started.ended().then(() => void this.#retired.push(...started.problems));
@@ -129,7 +174,9 @@ export class FuzzTarget implements AsyncDisposable {
   }
 
   async metric(name: string): Promise<number> {
-    const response = await fetch(`${this.#webSocketUrl.replace('ws:', 'http:')}/metrics`, { headers: { connection: 'close' } });
+    const { authorization } = this.#outfit;
+    const headers = { connection: 'close', ...(authorization === undefined ? {} : { authorization }) };
+    const response = await fetch(`${this.#plainUrl.replace('ws:', 'http:')}/metrics`, { headers });
     const text = await response.text();
     return [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'gm'))].reduce(
       (sum, [, value]) => sum + Number(value),

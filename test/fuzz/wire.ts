@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
+import { connect as connectSecurely } from 'node:tls';
 import { opcodes } from './frames.js';
 
 export interface WireListener {
@@ -23,6 +24,14 @@ export interface Wire {
   readonly closed: Promise<void>;
 }
 
+/** Where a server listens for WebSockets. */
+export interface WebSocketDoor {
+  readonly url: string;
+  /** Of one that is reached over TLS. */
+  readonly certificate: string | undefined;
+  readonly authorization: string | undefined;
+}
+
 export async function unixWire(path: string, listener: WireListener): Promise<Wire> {
   const socket = connect(path);
   await once(socket, 'connect');
@@ -34,16 +43,17 @@ export function streamWire(readable: Readable, writable: Writable, listener: Wir
   return new ByteWire(readable, writable, (rest) => takeLine(rest, listener));
 }
 
-/** Plain TCP, for whatever is to be said in place of a handshake; what comes back is thrown away. */
-export async function tcpWire(url: string): Promise<Wire> {
-  const socket = await tcpSocket(url);
+/** For whatever is to be said in place of a WebSocket's handshake, or without a certificate of that of TLS; what comes back is thrown away. */
+export async function deafWire(door: WebSocketDoor): Promise<Wire> {
+  const socket = await socketTo(door);
   return new ByteWire(socket, socket, (rest) => rest.length);
 }
 
-export async function webSocketWire(url: string, listener: WireListener): Promise<Wire> {
-  const socket = await tcpSocket(url);
+export async function webSocketWire(door: WebSocketDoor, listener: WireListener): Promise<Wire> {
+  const socket = await socketTo(door);
+  const authorization = door.authorization === undefined ? '' : `Authorization: ${door.authorization}\r\n`;
   socket.write(
-    `GET / HTTP/1.1\r\nHost: ${new URL(url).host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `GET / HTTP/1.1\r\nHost: ${new URL(door.url).host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${authorization}` +
       'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   );
   let isOpen = false;
@@ -57,11 +67,12 @@ export async function webSocketWire(url: string, listener: WireListener): Promis
   });
 }
 
-async function tcpSocket(url: string): Promise<Socket> {
+async function socketTo({ url, certificate }: WebSocketDoor): Promise<Socket> {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-  await once(socket, 'connect');
-  return socket;
+  const address = { host: hostname, port: Number(port) };
+  const socket = certificate === undefined ? connect(address) : connectSecurely({ ...address, ca: certificate });
+  await once(socket, certificate === undefined ? 'connect' : 'secureConnect');
+  return socket.setNoDelay(true);
 }
 
 class ByteWire implements Wire {
