@@ -1,7 +1,7 @@
 // The one-shot commands of one connection: run to their end, steered by id meanwhile, ended with the connection. On the same
 // process core as everything else; what differs is who waits for what.
 
-import type { LogReader, ManagedProcess, ProcessTable } from '../process/index.js';
+import { type LogReader, type ManagedProcess, type ProcessTable, randomUuid } from '../process/index.js';
 import {
   type CommandService,
   type Ending,
@@ -36,7 +36,6 @@ export class Commands {
   readonly #processes: ProcessTable;
   readonly #tell: TellOutput;
   readonly #active = new Map<ProcessId, Active>();
-  #anonymous = 0;
 
   constructor(session: Session, tell: TellOutput) {
     this.#session = session;
@@ -82,11 +81,10 @@ export class Commands {
   }
 
   #start({ processId, spec, timeoutMs, sandboxPolicy }: CommandRequest): ManagedProcess {
-    this.#anonymous += 1;
     try {
       return this.#processes.start({
-        // The table's own names: callers' ids are kept apart from those nobody chose.
-        id: asProcessId(processId === undefined ? `anonymous ${this.#anonymous}` : `named ${processId}`),
+        // What nobody has named gets a name that no caller will think of.
+        id: processId ?? asProcessId(randomUuid()),
         spec: this.#session.sandbox.wrap(spec, sandboxPolicy),
         timeoutMs,
         idleTimeoutMs: undefined,

@@ -208,8 +208,9 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         ]);
         resultOf(await peer.request('command/exec/write', { processId: 'open', closeStdin: true }));
         assert.deepEqual(await refused({ processId: 'open', deltaBase64: 'eA==' }), [-32600, 'stdin is already closed']);
-        const { code } = errorOf(await peer.request('command/exec/resize', { processId: 'open', size: { rows: 2, cols: 2 } }));
-        assert.equal(code, -32600);
+        const resize = await peer.request('command/exec/resize', { processId: 'open', size: { rows: 2, cols: 2 } });
+        const { code, message } = errorOf(resize);
+        assert.deepEqual([code, message.startsWith('process open has no terminal')], [-32600, true], message);
         for (const processId of ['open', 'closed']) await peer.request('command/exec/terminate', { processId });
         for (const id of [1, 2]) assert.equal(resultOf(await peer.reply(id))['exitCode'], 137);
       });
