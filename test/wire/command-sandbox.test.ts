@@ -6,18 +6,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Sandbox, connect, connectInProcess, isExecError, prepareSandboxed } from '#src/index.js';
+import { connect, connectInProcess, isExecError, prepareSandboxed } from '#src/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overStdio, overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
+import { fullAccess, noSandbox, readOnly } from '../support/sandboxed.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-const problem = await new Sandbox({ env: process.env, hidden: [] }).ready();
-const noSandbox = problem ?? false;
-
 const shell = (script: string) => ['sh', '-c', script];
-const fullAccess = { type: 'dangerFullAccess' } as const;
-const readOnly = { type: 'readOnly' } as const;
 
 describe('a sandboxed command', { skip: noSandbox }, () => {
   let inside = '';
