@@ -204,6 +204,20 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     await terminal.come(written, 'drained in part', 'ended');
   });
 
+  test('keeps those bytes too when it is given up after patience has run out', async () => {
+    using terminal = start();
+    await settle();
+    terminal.output.hold();
+    writeSync(terminal.leader, 'tail');
+    const written = `tail${await stop(terminal, '\u001b')}`;
+    terminal.leaderDies();
+    await terminal.come(written.slice(0, -1));
+    terminal.clock.skip(2_000);
+    await terminal.come(written.slice(0, -1), 'drained in part');
+    terminal.output.close();
+    await terminal.come(written.slice(0, -1), 'drained in part', '\u001b', 'ended');
+  });
+
   /** Types Ctrl-S, and has the leader write a letter again and again until that has its effect. Gives all it wrote. */
   async function stop({ master, leader }: ReturnType<typeof start>, letter = 'x'): Promise<string> {
     writeSync(leader, letter);

@@ -22,4 +22,9 @@ test('a UUID is one of version 4, and unique', () => {
   const ids = Array.from({ length: 1_000 }, randomUuid);
   assert.equal(new Set(ids).size, ids.length);
   for (const id of ids) assert.match(id, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+  const variety = Array.from({ length: 36 }, (_, at) => new Set(ids.map((id) => id[at])).size);
+  assert.deepEqual(
+    variety,
+    [...'gggggggg-gggg-1ggg-4ggg-gggggggggggg'].map((each) => ({ g: 16, '-': 1, 1: 1, 4: 4 })[each]),
+  );
 });

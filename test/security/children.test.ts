@@ -1,8 +1,10 @@
 // What a child gets of its server: what was asked for, and nothing else the server has.
 
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { closeSync, readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { connectInProcess } from '#src/index.js';
+import { loadLibc } from '#src/process/linux/libc.js';
 import { scratchFolder } from '../server/auth-tokens.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
@@ -28,7 +30,7 @@ const serverVariables = Object.entries(serverEnv).map(([name, value]) => `${name
 const ios = [
   { kind: 'pipe', stdin: 'open' },
   { kind: 'pty', rows: 24, cols: 80 },
-];
+] as const;
 
 async function withServer(work: (peer: RawPeer, server: SluiceServer) => Promise<void>): Promise<void> {
   using folder = scratchFolder();
@@ -74,6 +76,24 @@ describe('a child', () => {
       });
       for (const pid of await Promise.all(started)) assert.deepEqual(readdirSync(`/proc/${pid}/fd`), ['0', '1', '2']);
     });
+  });
+
+  // Node's own are closed by exec. What native code in the same program opened may not be.
+  const libc = loadLibc();
+  const cannotClose = libc?.addCloseFrom === undefined && 'this libc cannot close what it does not know';
+
+  test('has nothing that the program around the server left inheritable', { skip: cannotClose }, async () => {
+    const ends = new Int32Array(2);
+    assert.equal(libc?.pipe2(ends, 0), 0);
+    try {
+      await using client = connectInProcess({ backend: 'linux' });
+      for (const io of ios) {
+        await using child = await client.start({ argv: ['cat'], env: { PATH }, io });
+        assert.deepEqual(readdirSync(`/proc/${child.pid}/fd`), ['0', '1', '2']);
+      }
+    } finally {
+      for (const fd of ends) closeSync(fd);
+    }
   });
 });
 

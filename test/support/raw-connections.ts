@@ -31,7 +31,10 @@ export async function overWebSocket(url: string, headers: Readonly<Record<string
     () => socket.close(),
     closed,
   );
-  socket.on('message', (content: Buffer) => peer.received(content.toString()));
+  socket.on('message', (content: Buffer, isBinary: boolean) => {
+    if (isBinary) peer.frames.push(content);
+    else peer.received(content.toString());
+  });
   peer.pause = () => socket.pause();
   peer.resume = () => socket.resume();
   await once(socket, 'open');

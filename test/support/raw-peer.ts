@@ -8,6 +8,8 @@ export type RawMessage = Record<string, unknown> & { readonly id?: unknown; read
 
 export class RawPeer implements AsyncDisposable {
   readonly messages: RawMessage[] = [];
+  /** Binary frames, which only a WebSocket has. */
+  readonly frames: Uint8Array[] = [];
   /** Resolves when the connection has ended. */
   readonly closed: Promise<unknown>;
   readonly #send: (text: string) => void;
@@ -98,6 +100,6 @@ export function resultOf(message: RawMessage): Record<string, unknown> {
   return (message['result'] ?? assert.fail(JSON.stringify(message))) as Record<string, unknown>;
 }
 
-export function errorOf(message: RawMessage): { code: number; message: string } {
-  return (message['error'] ?? assert.fail(JSON.stringify(message))) as { code: number; message: string };
+export function errorOf(message: RawMessage): { code: number; message: string; data?: unknown } {
+  return (message['error'] ?? assert.fail(JSON.stringify(message))) as { code: number; message: string; data?: unknown };
 }

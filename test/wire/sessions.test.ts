@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { decodeOutputFrame } from '#src/protocol/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
@@ -157,6 +158,37 @@ describe('sessions', () => {
     await using thief = await overWebSocket(server.url, { authorization: 'Bearer bob' });
     const stolen = { clientName: 'raw', resumeSessionId: sessionId, takeover: true };
     assert.equal(errorOf(await thief.request('initialize', stolen)).code, -32600);
+  });
+
+  test('a session that its client has closed starts nothing more', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using peer = await overWebSocket(server.url);
+    const sessionId = sessionOf(await peer.greet());
+    const pid = await startedPid(peer, shell('sleep 60'));
+    resultOf(await peer.request('session/close'));
+    assert.deepEqual(await living([pid]), []);
+    for (const [method, params] of [
+      ['process/start', { processId: 'q', ...shell('true') }],
+      ['command/exec', { command: ['true'] }],
+    ] as const) {
+      const { data } = errorOf(await peer.request(method, params));
+      assert.deepEqual(data, { kind: 'sessionClosed', sessionId }, method);
+    }
+  });
+
+  test('output comes in binary frames to those who ask for them, and as text to all others', async () => {
+    await using server = await SluiceServer.start('websocket');
+    for (const binaryOutput of [true, false]) {
+      await using peer = await overWebSocket(server.url);
+      await peer.greet({ capabilities: { binaryOutput } });
+      await startedPid(peer, shell('printf "caf\\303\\251"'));
+      await peer.notification('process/closed', 'p');
+      const expected = { processId: 'p', seq: 1, stream: 'stdout', chunk: Buffer.from('café') };
+      // The first byte of a binary message says that it is one of ours.
+      const framed = peer.frames.map((frame) => decodeOutputFrame(frame.subarray(1)));
+      assert.deepEqual(framed, binaryOutput ? [expected] : []);
+      assert.equal(Buffer.from(peer.outputOf('p'), 'latin1').toString(), binaryOutput ? '' : 'café');
+    }
   });
 });
 
