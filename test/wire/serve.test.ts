@@ -10,7 +10,8 @@ import { connect } from '#src/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
-import { overStdio, overWebSocket } from '../support/raw-connections.js';
+import { overStdio, overUnixSocket, overWebSocket } from '../support/raw-connections.js';
+import { paramsOf } from '../support/raw-peer.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 import { selfSigned } from '../transport/self-signed.js';
 
@@ -39,6 +40,25 @@ describe('sluice serve', () => {
     await child.collectUntil({ text: 'ready', deadlineMs: 20_000 });
     assert.equal(await server.stop(), 0);
     assert.deepEqual(await living([child.pid]), []);
+  });
+
+  test('asked to end, tells its clients how their processes ended before it leaves them', async () => {
+    for (const [kind, open] of [
+      ['websocket', overWebSocket],
+      ['unix', overUnixSocket],
+    ] as const) {
+      await using server = await SluiceServer.start(kind);
+      await using peer = await open(server.url);
+      await peer.greet();
+      const script = 'exec 2>/dev/null; trap "sleep 0.3; echo over; exit 7" TERM; echo up; while :; do sleep 0.05; done';
+      await peer.request('process/start', { processId: 'p', argv: ['sh', '-c', script], cwd: '/', env });
+      await peer.notification('process/output', 'p');
+      assert.equal(await server.stop(), 0);
+      await peer.closed;
+      const { exitCode } = paramsOf(await peer.notification('process/exited', 'p'));
+      assert.deepEqual([peer.outputOf('p'), exitCode], ['up\nover\n', 7]);
+      await peer.notification('process/closed', 'p');
+    }
   });
 
   test('killed, takes its processes with it', async () => {
