@@ -14,7 +14,7 @@ const P_ALL = 0;
 /** Where siginfo_t has the pid of the child. */
 const pidOffset = 16;
 
-/** SIGCHLD announces every exit; this look catches the one that somebody else's signal handling swallowed. */
+/** SIGCHLD announces every exit; this look catches one that somebody else's signal handling swallowed, or collected for itself. */
 const sweepMs = 1_000;
 
 export class Reaper {
@@ -56,7 +56,7 @@ export class Reaper {
   #armSweep(): void {
     this.#sweep = this.#clock.after(sweepMs, () => {
       this.#sweep = undefined;
-      this.#collectExited();
+      this.#reapAll(); // by name, because a child that was collected elsewhere is in no peek
       if (this.#live.size > 0) this.#armSweep();
     });
   }
@@ -71,7 +71,7 @@ export class Reaper {
       if (this.#live.has(pid)) this.#reap(pid);
       else {
         // Somebody else's child hides ours from the peek until its owner collects it.
-        for (const ours of [...this.#live.keys()]) this.#reap(ours);
+        this.#reapAll();
         break;
       }
     }
@@ -93,6 +93,10 @@ export class Reaper {
         if (this.#adoption !== undefined) this.#adoptOrphans(new Set(orphans.map(({ pid }) => pid)));
       });
     });
+  }
+
+  #reapAll(): void {
+    for (const pid of [...this.#live.keys()]) this.#reap(pid);
   }
 
   #reap(pid: number): void {
