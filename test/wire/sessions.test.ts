@@ -144,6 +144,32 @@ describe('sessions', () => {
     assert.equal(errorOf(await viewer.request('process/read', { processId: 'p' })).code, -32600);
   });
 
+  test('a name means one process to a connection, its own or one that it follows', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using owner = await overWebSocket(server.url);
+    const sessionId = sessionOf(await owner.greet());
+    await using guest = await overWebSocket(server.url);
+    await guest.greet();
+    for (const processId of ['theirs', 'both']) await startedPid(owner, { ...shell('sleep 60'), processId });
+    await startedPid(guest, { ...shell('sleep 60'), processId: 'both' });
+    resultOf(await guest.request('process/attach', { processId: 'theirs', sessionId }));
+    const started = errorOf(await guest.request('process/start', { ...shell('true'), processId: 'theirs' }));
+    assert.deepEqual(started.data, { kind: 'processExists', processId: 'theirs' });
+    const attached = errorOf(await guest.request('process/attach', { processId: 'both', sessionId }));
+    assert.deepEqual(attached.data, { kind: 'processExists', processId: 'both' });
+  });
+
+  test('an acknowledgement that makes no sense is answered, and the connection lives on', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using peer = await overWebSocket(server.url);
+    await peer.greet({ capabilities: { acks: true } });
+    peer.send('{"method":"process/ack","params":{"processId":"p","seq":"one"}}');
+    assert.equal(errorOf(await peer.reply(-1)).code, -32602);
+    peer.send('{"method":"process/ack","params":{"processId":"p","seq":1}}'); // of a process that is not there: nothing to do
+    assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
+    assert.equal(peer.messages.filter(({ id }) => id === -1).length, 1);
+  });
+
   test('a session of another caller does not exist', async () => {
     const { createHash } = await import('node:crypto');
     const hashes = ['alice', 'bob'].flatMap((token) => ['--token-sha256', createHash('sha256').update(token).digest('hex')]);
