@@ -62,8 +62,9 @@ async function main() {
 
 /** With where each is in the sources. */
 function mutantsIn(room) {
-  const files = readdirSync(path.join(root, 'dist', room), { recursive: true }).filter((file) => file.endsWith('.js'));
-  return files.toSorted().flatMap((file) => {
+  const files = readdirSync(path.join(root, 'dist', room), { recursive: true }).map(String);
+  const modules = files.filter((file) => file.endsWith('.js')).toSorted();
+  return modules.flatMap((file) => {
     const module = path.join(room, file);
     const code = readFileSync(path.join(root, 'dist', module), 'utf8');
     const map = new SourceMap(JSON.parse(readFileSync(path.join(root, 'dist', `${module}.map`), 'utf8')));

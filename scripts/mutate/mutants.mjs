@@ -190,6 +190,7 @@ function isText(node) {
   return node.type === 'TemplateLiteral' || typeof node.value === 'string';
 }
 
+/** @returns {boolean} */
 function isCall(node) {
   return (
     node.type === 'CallExpression' ||
@@ -230,15 +231,18 @@ function isForPeople(node, [parent, ...ancestors]) {
   return [parent, ...ancestors].some(
     (each) =>
       (each.type === 'Property' && wordsOf.test(each.key.name)) ||
-      (each.type === 'NewExpression' && each.callee.name?.endsWith('Error')) ||
-      (each.type === 'CallExpression' && isSpeaking(each.callee) && each.arguments[0] !== node),
+      (each.type === 'NewExpression' && String(each.callee.name).endsWith('Error')) ||
+      (each.type === 'CallExpression' && (isLogging(each.callee) || (isSpawnFailure(each.callee) && each.arguments[0] !== node))),
   );
 }
 
-/** A logger's method, or one of our makers of errors. */
-function isSpeaking(callee) {
-  if (callee.type === 'Identifier') return /^(?:spawnFailed|invalid|fails)$/.test(callee.name);
+function isLogging(callee) {
   if (callee.type !== 'MemberExpression') return false;
   const owner = callee.object.property?.name ?? callee.object.name;
-  return (owner ?? '').endsWith('ogger') && /^(?:debug|info|warn|error)$/.test(callee.property.name);
+  return String(owner).endsWith('ogger') && /^(?:debug|info|warn|error)$/.test(callee.property.name);
+}
+
+/** The first thing it is told is the kind of failure; then come words. */
+function isSpawnFailure({ name }) {
+  return name === 'spawnFailed';
 }

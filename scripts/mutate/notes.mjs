@@ -46,6 +46,7 @@ export function digest(...texts) {
 
 /** Of all compiled code in a folder of the project. */
 export function digestOfFolder(name) {
-  const files = readdirSync(path.join(root, name), { recursive: true }).filter((file) => file.endsWith('.js'));
-  return digest(...files.toSorted().flatMap((file) => [file, readFileSync(path.join(root, name, file))]));
+  const files = readdirSync(path.join(root, name), { recursive: true }).map(String);
+  const compiled = files.filter((file) => file.endsWith('.js')).toSorted();
+  return digest(...compiled.flatMap((file) => [file, readFileSync(path.join(root, name, file))]));
 }

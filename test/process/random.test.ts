@@ -25,6 +25,6 @@ test('a UUID is one of version 4, and unique', () => {
   const variety = Array.from({ length: 36 }, (_, at) => new Set(ids.map((id) => id[at])).size);
   assert.deepEqual(
     variety,
-    [...'gggggggg-gggg-1ggg-4ggg-gggggggggggg'].map((each) => ({ g: 16, '-': 1, 1: 1, 4: 4 })[each]),
+    'gggggggg-gggg-1ggg-4ggg-gggggggggggg'.split('').map((each) => ({ g: 16, '-': 1, 1: 1, 4: 4 })[each]),
   );
 });
