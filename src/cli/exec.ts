@@ -9,11 +9,11 @@ import { type Flags, type Input, UsageError, defineCommand } from './command.js'
 import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
 import { environmentOf, environmentOptions } from './environment-options.js';
 import { type Kept, endedJson, notStartedJson } from './exec-result.js';
+import { keepHeapSmall } from './engine.js';
 import { exitStatus, failureStatus, stdoutGone } from './exit-status.js';
 import { joinStreams } from './joined-streams.js';
 import { LocalTerminal } from './local-terminal.js';
 import { KeptOutput, OwnStreams } from './own-output.js';
-import { keepHeapSmall } from './engine.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
