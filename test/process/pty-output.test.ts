@@ -129,10 +129,12 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
   });
 
   test('keeps what only looks like the beginning of the reader’s own mark', async () => {
-    using terminal = start();
-    writeSync(terminal.leader, 'a\u001b_12\u001b');
-    terminal.leaderDies();
-    await terminal.come('a\u001b_12\u001b', 'drained', 'ended');
+    for (const words of ['a\u001b_12\u001b', 'a\u001b_\u001b\\']) {
+      using terminal = start();
+      writeSync(terminal.leader, words);
+      terminal.leaderDies();
+      await terminal.come(words, 'drained', 'ended');
+    }
   });
 
   test('is complete however small the pieces are in which it is read', async () => {
@@ -190,6 +192,9 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     terminal.leaderDies();
     terminal.output.close();
     await terminal.come(written, 'drained in part', 'ended');
+    terminal.output.close();
+    await settle(); // the descriptor's own end has come by now
+    assert.deepEqual(terminal.events, [written, 'drained in part', 'ended']);
   });
 
   test('keeps its last bytes when it is given up, although they look like the beginning of the reader’s own mark', async () => {
