@@ -125,7 +125,8 @@ export class Connection {
     inbound
       .request(method, params)
       .then(async ({ result, afterReply }) => {
-        if (this.#isStuffed) await this.#roomForReply();
+        // Asked again in the very step that sends: many wait, and each that sends may leave no room for the next.
+        while (this.#isStuffed) await this.#channel.drained();
         this.#send({ id, result: result ?? null });
         afterReply?.();
       })
@@ -134,10 +135,6 @@ export class Connection {
   }
 
   /** A peer that asks and does not read its answers waits for them, in no more memory than this. What it asked for was done. */
-  async #roomForReply(): Promise<void> {
-    while (this.#isStuffed) await this.#channel.drained();
-  }
-
   get #isStuffed(): boolean {
     return !this.#isClosed && this.#channel.queuedBytes > queuedReplyBytes;
   }
@@ -168,7 +165,7 @@ export class Connection {
   async #holdPeer(): Promise<void> {
     this.#isHeld = true;
     this.#channel.pause();
-    await this.#roomForReply();
+    while (this.#isStuffed) await this.#channel.drained();
     this.#isHeld = false;
     this.#channel.resume();
   }
