@@ -18,6 +18,11 @@ export interface Surroundings {
   readonly takenOver: Set<string>;
 }
 
+interface Listed {
+  readonly processId: string;
+  readonly sessionId: string;
+}
+
 /** Far beyond anything a healthy server needs, so that only a hang gets there. */
 const patienceMs = 20_000;
 
@@ -52,6 +57,8 @@ class Conversation {
   readonly #random: Random;
   #wire: Wire | undefined;
   #session: string | undefined;
+  /** What was listed when somebody asked for it last. */
+  #listed: readonly Listed[] = [];
   #wake: () => void = () => {};
   #looks = 0;
 
@@ -121,11 +128,21 @@ class Conversation {
       this.#ask('the end', 'session/close');
       await this.#until(() => this.#book.hasAnswer('the end'));
     }
-    if (!this.#isDone && this.#case.transport !== 'stdio') await endEverything(this.#surroundings.target);
+    if (!this.#isDone) await (this.#case.transport === 'stdio' ? this.#endReleased() : endEverything(this.#surroundings.target));
     await this.#until(() => this.#isDone);
     if (!this.#isClosed) for (const problem of this.#book.unanswered) this.#book.complain(problem);
     else if (!this.#mayBeClosed) this.#book.complain('the server closed the connection');
     await this.#finish();
+  }
+
+  /** Nobody else can come to a server on stdio and end them. */
+  async #endReleased(): Promise<void> {
+    this.#ask('released', 'process/list', { scope: 'all' });
+    await this.#until(() => this.#book.hasAnswer('released'));
+    for (const [index, { processId, sessionId }] of this.#listed.entries()) {
+      this.#ask(`join ${index}`, 'process/attach', { processId, sessionId, role: 'drive', follow: false });
+      this.#ask(`end ${index}`, 'process/terminate', { processId, force: true });
+    }
   }
 
   async #finish(): Promise<void> {
@@ -144,8 +161,8 @@ class Conversation {
     return this.#session !== undefined && this.#surroundings.takenOver.has(this.#session);
   }
 
-  #ask(id: string, method: string): void {
-    const text = Buffer.from(JSON.stringify({ id, method }));
+  #ask(id: string, method: string, params?: object): void {
+    const text = Buffer.from(JSON.stringify({ id, method, params }));
     this.#book.sent({ kind: 'request', id });
     void this.#wire?.send(
       this.#case.transport === 'websocket' ? clientFrame(opcodes.text, text) : Buffer.concat([text, Buffer.from('\n')]),
@@ -169,6 +186,8 @@ class Conversation {
   }
 
   #learn(message: unknown): void {
+    const { id, result } = (message ?? {}) as { id?: unknown; result?: { processes?: readonly Listed[] } };
+    if (id === 'released') this.#listed = result?.processes ?? [];
     const { sessionId, sessions } = { sessionId: sessionIdIn(message), sessions: this.#surroundings.sessions };
     if (sessionId === undefined) return;
     this.#session ??= sessionId;
@@ -197,7 +216,7 @@ async function endAllOf(caller: RawPeer): Promise<void> {
   await using peer = caller;
   await peer.greet();
   const { result } = await peer.request('process/list', { scope: 'all' });
-  const { processes } = result as { processes: readonly { processId: string; sessionId: string }[] };
+  const { processes } = result as { processes: readonly Listed[] };
   for (const { processId, sessionId } of processes) {
     await peer.request('process/attach', { processId, sessionId, role: 'drive', follow: false });
     await peer.request('process/terminate', { processId, force: true });
