@@ -1,4 +1,4 @@
-// A backend that is made when it is first needed, since loading its native part takes 12 ms that nobody should wait for who only says hello.
+// A backend that is made when it is first needed: its native part takes 12 ms to load and 2 MB, which a server that runs nothing can spare.
 
 import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
 import type { ProcTableReader } from './proc-table.js';
@@ -27,7 +27,7 @@ export class LazyBackend implements Backend {
     await this.#made?.close();
   }
 
-  /** Makes it now, at a moment when nobody waits. */
+  /** Makes it now; throws when it cannot be made. */
   make(): Backend {
     this.#made ??= this.#create();
     return this.#made;

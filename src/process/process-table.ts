@@ -126,6 +126,7 @@ export class ProcessTable {
 
   async #dropEmptyTrees(): Promise<void> {
     const looked = this.#loose;
+    if (looked.length === 0) return; // and a backend that nobody has needed is not made for it
     const emptyIn = (table: ProcTable) => looked.filter(({ tree }) => tree.membersIn(table).length === 0);
     const reading = this.#context.backend.procs.read().then(emptyIn);
     const empty = new Set(await reading.catch(() => [])); // not known to be empty is not empty

@@ -62,7 +62,6 @@ export class Server implements AsyncDisposable {
       limits,
       createSession: (id, changed) => {
         const { maxReplyBytes } = limits;
-        if (backend instanceof LazyBackend) setImmediate(() => backend.make()); // when the reply to the client has gone out
         return new Session({
           id,
           backend,

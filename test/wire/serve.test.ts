@@ -61,6 +61,22 @@ describe('sluice serve', () => {
     }
   });
 
+  test('loads what it needs to start processes with the first of them, and not for a session without any', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const tells = (message: string) => server.log.some((line) => line.includes(`"msg":"${message}"`));
+    {
+      await using idle = await connect(server.url);
+      assert.deepEqual(await idle.list(), []);
+    }
+    await eventually(() => assert.ok(tells('client gone'), server.log.join('\n')));
+    assert.equal(tells('ready to spawn'), false, server.log.join('\n'));
+    await using client = await connect(server.url);
+    await (
+      await client.start({ argv: ['true'], env })
+    ).closed;
+    await eventually(() => assert.ok(tells('ready to spawn'), server.log.join('\n')));
+  });
+
   test('killed, takes its processes with it', async () => {
     const server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts: { reconnectMs: 100 } });
