@@ -49,6 +49,13 @@ export class LogReader {
 
   /** The next entry, or undefined when there is none yet. */
   take(): Taken | undefined {
+    const next = this.#isClosed ? undefined : this.#log.after(this.#taken.seq);
+    if (next !== undefined) this.#log.handOut(next.seq); // before it is settled, and so perhaps evicted
+    return this.borrow();
+  }
+
+  /** The same, for whoever is done with the bytes before anything more is written to the log: their memory is used again. */
+  borrow(): Taken | undefined {
     const entry = this.#isClosed ? undefined : this.#log.after(this.#taken.seq);
     if (entry === undefined) return undefined;
     const droppedBytes = entry.offset - this.#taken.offset;

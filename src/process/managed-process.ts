@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type EndReason, type Ending, type ProcessId, type ProcessStatus, type Size, execError } from '../protocol/index.js';
 import type { Backend, Child, ProcessTree, WaitStatus } from './child.js';
+import { chunkBytes } from './chunk-memory.js';
 import { OutputLog, type Retention } from './output-log.js';
 import { type SpawnSpec, spawnChild } from './spawn.js';
 import { type Sending, type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
@@ -46,9 +47,6 @@ export interface ProcessContext {
   readonly limits: ProcessLimits;
   readonly counter: ByteCounter;
 }
-
-/** Largest piece of output in one entry; also what Codex's client takes without trouble. */
-const chunkBytes = 64 * 1024;
 
 export class ManagedProcess {
   readonly id: ProcessId;
@@ -192,7 +190,7 @@ export class ManagedProcess {
     this.#counter.output(bytes.length);
     const dropped = this.log.droppedBytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
-      this.log.append(stream, copyOf(bytes.subarray(at, at + chunkBytes)));
+      this.log.append(stream, bytes.subarray(at, at + chunkBytes));
     }
     if (this.log.droppedBytes > dropped) this.#counter.dropped(this.log.droppedBytes - dropped);
     this.#adjustHold();
@@ -289,11 +287,4 @@ export class ManagedProcess {
     for (const timer of this.#timers) timer.cancel();
     this.#timers = [];
   }
-}
-
-/** Small ones are cut from Node's pool, which costs a fifth of memory of their own; none is filled with zeros first. */
-function copyOf(bytes: Uint8Array): Uint8Array {
-  const copy = Buffer.allocUnsafe(bytes.length);
-  copy.set(bytes);
-  return copy;
 }

@@ -2,7 +2,9 @@
 // The first bytes of each stream are kept for good, the last ones as far as the bounds allow; between them may be a hole.
 
 import type { Clock } from '../base/clock.js';
+import { Ring } from '../base/ring.js';
 import type { Ending, RetainedStream, Seq, Stream } from '../protocol/index.js';
+import { copyOf, reuse } from './chunk-memory.js';
 import { LogReader, type Position, type Settlement } from './log-reader.js';
 
 export interface Retention {
@@ -35,20 +37,15 @@ interface StreamCount {
   retainedBytes: number;
 }
 
-/** In the place of an evicted entry, so that its bytes can go at once. */
-const forgotten: LogEntry = { kind: 'chunk', seq: 0, offset: 0, stream: 'stdout', bytes: new Uint8Array() };
-
-/** Evicted slots at the front of the tail before it is worth moving the rest down. */
-const compactAt = 1024;
-
 export class OutputLog {
   readonly #retention: Retention;
   /** Never evicted: the beginning of each stream, and the events. In order of seq. */
   readonly #kept: LogEntry[] = [];
   /** Evicted from the front. In order of seq. */
-  #tail: LogEntry[] = [];
-  #tailStart = 0;
+  readonly #tail = new Ring<LogEntry>();
   #nextSeq: Seq = 1;
+  /** Up to here somebody may have kept the bytes of an entry, and their memory is not used again. */
+  #handedOut: Seq = 0;
   #totalBytes = 0;
   #retainedBytes = 0;
   // Thousands of ended processes are kept, most of which wrote to one stream or none: lists and members instead of sets and maps.
@@ -85,10 +82,10 @@ export class OutputLog {
     return unread;
   }
 
-  /** Takes ownership of `bytes`. */
+  /** Copies `bytes`. */
   append(stream: Stream, bytes: Uint8Array): void {
     const count = (this.#streams[stream] ??= { totalBytes: 0, retainedBytes: 0 });
-    const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes };
+    const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes: copyOf(bytes) };
     (this.#isHead(count) ? this.#kept : this.#tail).push(entry);
     count.totalBytes += bytes.length;
     count.retainedBytes += bytes.length;
@@ -121,6 +118,7 @@ export class OutputLog {
       bytes += length;
       last = entry.seq;
     }
+    this.handOut(last);
     const [first] = entries;
     const droppedBytes = first === undefined ? 0 : first.offset - from.offset;
     // A cursor past the end is given back the true end.
@@ -133,12 +131,17 @@ export class OutputLog {
     return this.#positionOf(cursor, afterBytes).offset;
   }
 
-  /** The first retained entry after the cursor. */
+  /** The first retained entry after the cursor. Its bytes are good until the next append, unless it is handed out. */
   after(cursor: Seq): LogEntry | undefined {
-    const kept = this.#kept[firstAfter(this.#kept, 0, cursor)];
-    const tail = this.#tail[firstAfter(this.#tail, this.#tailStart, cursor)];
+    const kept = this.#kept[firstAfter(this.#kept, cursor)];
+    const tail = this.#tail.at(firstAfter(this.#tail, cursor));
     if (kept === undefined || tail === undefined) return kept ?? tail;
     return kept.seq < tail.seq ? kept : tail;
+  }
+
+  /** Whoever has taken entries up to this one may keep their bytes. */
+  handOut(seq: Seq): void {
+    this.#handedOut = Math.max(this.#handedOut, seq);
   }
 
   /** The retained beginning and end of one stream; undefined when it never had a byte. */
@@ -147,7 +150,7 @@ export class OutputLog {
     if (count === undefined) return undefined;
     const droppedBytes = count.totalBytes - count.retainedBytes;
     const head = chunksOf(stream, this.#kept);
-    const tail = chunksOf(stream, this.#tail.slice(this.#tailStart));
+    const tail = chunksOf(stream, this.#tail);
     return { head, tail, truncated: droppedBytes > 0, droppedBytes };
   }
 
@@ -224,19 +227,16 @@ export class OutputLog {
     let floor = Infinity;
     for (const reader of this.#readers) floor = Math.min(floor, reader.settled.seq);
     for (;;) {
-      const oldest = this.#tail[this.#tailStart];
-      const entries = this.#kept.length + this.#tail.length - this.#tailStart;
+      const oldest = this.#tail.at(0);
+      const entries = this.#kept.length + this.#tail.length;
       const isFull = this.#retainedBytes > this.#retention.retainedBytes || entries > this.#retention.retainedEntries;
       if (!isFull || oldest?.kind !== 'chunk' || oldest.seq > floor) break;
-      this.#tail[this.#tailStart] = forgotten; // or a thousand dead chunks would wait for the next move
-      this.#tailStart += 1;
+      this.#tail.shift();
+      if (oldest.seq > this.#handedOut) reuse(oldest.bytes);
       this.#retainedBytes -= oldest.bytes.length;
       const count = this.#streams[oldest.stream];
       if (count !== undefined) count.retainedBytes -= oldest.bytes.length;
     }
-    if (this.#tailStart < compactAt || this.#tailStart * 2 < this.#tail.length) return;
-    this.#tail = this.#tail.slice(this.#tailStart);
-    this.#tailStart = 0;
   }
 
   #positionOf(cursor: Seq, afterBytes: number = 0): Position {
@@ -247,9 +247,8 @@ export class OutputLog {
 
   /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole that is where the hole begins. */
   #endUpTo(seq: Seq): number {
-    const kept = this.#kept[firstAfter(this.#kept, 0, seq) - 1];
-    const tailIndex = firstAfter(this.#tail, this.#tailStart, seq) - 1;
-    const tail = tailIndex < this.#tailStart ? undefined : this.#tail[tailIndex];
+    const kept = this.#kept[firstAfter(this.#kept, seq) - 1];
+    const tail = this.#tail.at(firstAfter(this.#tail, seq) - 1);
     return Math.max(endOf(kept), endOf(tail));
   }
 }
@@ -259,18 +258,20 @@ function endOf(entry: LogEntry | undefined): number {
   return entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0);
 }
 
-/** Index of the first entry with a higher number than `cursor`, from `start` on. */
-function firstAfter(entries: readonly LogEntry[], start: number, cursor: Seq): number {
-  let low = start;
+/** Index of the first entry with a higher number than `cursor`. */
+function firstAfter(entries: Pick<Ring<LogEntry>, 'at' | 'length'>, cursor: Seq): number {
+  let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((entries[middle]?.seq ?? Infinity) > cursor) high = middle;
+    if ((entries.at(middle)?.seq ?? Infinity) > cursor) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-function chunksOf(stream: Stream, entries: readonly LogEntry[]): Uint8Array {
-  return Buffer.concat(entries.flatMap((entry) => (entry.kind === 'chunk' && entry.stream === stream ? [entry.bytes] : [])));
+function chunksOf(stream: Stream, entries: Iterable<LogEntry>): Uint8Array {
+  return Buffer.concat(
+    Array.from(entries).flatMap((entry) => (entry.kind === 'chunk' && entry.stream === stream ? [entry.bytes] : [])),
+  );
 }

@@ -50,7 +50,7 @@ export class OutputPump {
   readonly #goOn = (): boolean => {
     let keepsUp = true;
     while (!this.#isStopped && !this.reader.isClosed) {
-      const taken = this.reader.take();
+      const taken = this.reader.borrow(); // what is sent is copied at once
       if (taken === undefined) {
         this.reader.onceChanged(this.#goOn);
         break;

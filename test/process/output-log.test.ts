@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type LogPage, OutputLog, type Retention } from '#src/process/output-log.js';
+import { type LogEntry, type LogPage, OutputLog, type Retention } from '#src/process/output-log.js';
 import type { Ending, Stream } from '#src/protocol/index.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -231,14 +231,65 @@ test('what is forgotten is let go of at once', async () => {
   const log = new OutputLog(roomy);
   const chunks: WeakRef<Uint8Array>[] = [];
   for (let count = 0; count < 500; count += 1) {
-    const bytes = new Uint8Array(100);
-    chunks.push(new WeakRef(bytes));
-    log.append('stdout', bytes);
+    log.append('stdout', new Uint8Array(100));
+    chunks.push(new WeakRef(lastBytes(log)));
   }
   await new Promise(setImmediate); // a WeakRef keeps its target for the rest of the turn
   collectGarbage();
   assert.equal(chunks.filter((chunk) => chunk.deref() !== undefined).length, log.retainedBytes / 100);
 });
+
+describe('the memory of a full chunk', () => {
+  const chunkBytes = 64 * 1024;
+  const eight: Retention = { retainedBytes: 8 * chunkBytes, retainedEntries: 100, headBytes: 0 };
+  const appendTo = (log: OutputLog, value: number) => log.append('stdout', new Uint8Array(chunkBytes).fill(value));
+
+  test('is used again once it was forgotten, also after it was borrowed', () => {
+    const log = new OutputLog(eight);
+    const reader = log.openReader(0);
+    const memories = new Set<ArrayBufferLike>();
+    for (let value = 0; value < 200; value += 1) {
+      appendTo(log, value);
+      memories.add(lastBytes(log).buffer);
+      assert.deepEqual(bytesOf(reader.borrow()?.entry), Buffer.alloc(chunkBytes, value));
+    }
+    assert.ok(memories.size < 30, `${memories.size} for 8 chunks`);
+  });
+
+  test('is left to whoever has taken it or read it as a page', () => {
+    const log = new OutputLog(eight);
+    const reader = log.openReader(0);
+    const taken: Uint8Array[] = [];
+    for (let value = 0; value < 50; value += 1) {
+      appendTo(log, value);
+      const inPage = log.readAfter(value, 1).entries[0];
+      taken.push(bytesOf(value % 2 === 0 ? reader.take()?.entry : inPage));
+      if (value % 2 === 1) reader.borrow();
+    }
+    for (const [value, bytes] of taken.entries()) assert.deepEqual(bytes, Buffer.alloc(chunkBytes, value));
+  });
+
+  test('is left to one who takes a chunk that is forgotten in the same moment', () => {
+    const log = new OutputLog({ ...eight, retainedBytes: 0 });
+    const reader = log.openReader(0);
+    appendTo(log, 1);
+    const bytes = bytesOf(reader.take()?.entry);
+    assert.equal(log.retainedBytes, 0);
+    for (let value = 2; value < 40; value += 1) {
+      appendTo(log, value);
+      reader.borrow();
+    }
+    assert.deepEqual(bytes, Buffer.alloc(chunkBytes, 1));
+  });
+});
+
+function bytesOf(entry: LogEntry | undefined): Uint8Array {
+  return entry?.kind === 'chunk' ? entry.bytes : assert.fail('no chunk');
+}
+
+function lastBytes(log: OutputLog): Uint8Array {
+  return bytesOf(log.after(log.nextSeq - 2));
+}
 
 describe('waiting for a change', () => {
   test('ends at the next append and leaves no timer', async () => {
