@@ -6,8 +6,8 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 /** Both halves of the space for new objects in a server: enough to outlive what it retains, and what a start needs. */
 const serverBytes = 8 * 1024 * 1024;
 
-/** How much of a function is run before it is compiled for good: a tenth of V8's own measure. Those since 12 have a stage between, and no need. */
-const serverBudget = 10_000;
+/** How much of a function is run before it is compiled for good: a fiftieth of V8's own measure. Those since 12 have a stage between, and no need. */
+const serverBudget = 2_500;
 const isPatient = Number.parseInt(process.versions.v8, 10) < 12;
 
 /**

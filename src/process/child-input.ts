@@ -3,6 +3,7 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.js';
+import { stayAwake } from './alertness.js';
 import type { ChildInput } from './child.js';
 import { errnoOf } from './spawn-failure.js';
 
@@ -16,6 +17,7 @@ export class PipeInput implements ChildInput {
   }
 
   write(bytes: Uint8Array, taken: (error: Error | undefined) => void): void {
+    stayAwake();
     this.#pipe.write(bytes, (error) => taken(error ?? undefined));
   }
 
@@ -57,6 +59,7 @@ export class PtyInput implements ChildInput {
     const last = bytes.at(-1);
     if (last !== undefined) this.#atLineStart = last === lineFeed || last === carriageReturn || last === endOfFile;
     this.#pending = { rest: bytes, taken };
+    stayAwake();
     this.#attempt();
   }
 

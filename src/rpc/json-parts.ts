@@ -7,6 +7,7 @@ export type MessageParts = readonly (string | Uint8Array)[];
 
 /** As JSON.stringify, but for bytes. Text that has none in between is one part. */
 export function jsonParts(value: object): MessageParts {
+  if (!holdsBytes(value)) return [JSON.stringify(value)]; // nearly all, at a third of the cost
   const writer = new PartsWriter();
   writer.add(value);
   return writer.parts();
@@ -15,6 +16,13 @@ export function jsonParts(value: object): MessageParts {
 /** The text that the parts stand for. */
 export function joinParts(parts: MessageParts): string {
   return parts.map((part) => (typeof part === 'string' ? part : encodeBase64(part))).join('');
+}
+
+function holdsBytes(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (value instanceof Uint8Array) return true;
+  for (const name in value) if (holdsBytes(Reflect.get(value, name))) return true;
+  return false;
 }
 
 class PartsWriter {
