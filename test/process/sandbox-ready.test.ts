@@ -1,10 +1,11 @@
 // Whether there can be a sandbox, and what is said where there cannot. What is tried is a script in the place of bubblewrap.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import fs, { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
-import { Sandbox } from '#src/process/index.js';
+import { Sandbox, prepareSandboxed } from '#src/process/index.js';
 import { findProgram } from '#src/process/spawn-failure.js';
 import { isExecError } from '#src/protocol/index.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -35,6 +36,28 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
       (await sandboxIn(tools).ready()) ?? '',
       /^bubblewrap does not work here \(bwrap: No permissions to create new namespace\): .*(sysctl|namespaces)/,
     );
+  });
+
+  test('is told with the setting of this machine that keeps bubblewrap from working', async () => {
+    putProgram(join(tools, 'bwrap'), '#!/bin/sh\nexit 1');
+    const [user, clone, appArmor] = [
+      'user/max_user_namespaces',
+      'kernel/unprivileged_userns_clone',
+      'kernel/apparmor_restrict_unprivileged_userns',
+    ];
+    const machines: readonly [Readonly<Record<string, string>>, RegExp][] = [
+      [{ [user]: '0', [clone]: '0', [appArmor]: '1' }, /: as root: sysctl user\.max_user_namespaces=15000$/],
+      [{ [user]: '9', [clone]: '0', [appArmor]: '1' }, /: as root: sysctl kernel\.unprivileged_userns_clone=1$/],
+      [
+        { [user]: '9', [clone]: '1', [appArmor]: '1' },
+        /: give bwrap an AppArmor profile .*apparmor_restrict_unprivileged_userns=0$/,
+      ],
+      [{ [user]: '9', [clone]: '1', [appArmor]: '0' }, /: it must be allowed to make namespaces /],
+      [{}, /: it must be allowed to make namespaces /],
+    ];
+    for (const [settings, remedy] of machines) {
+      assert.match((await withSettings(settings, async () => sandboxIn(tools).ready())) ?? '', remedy);
+    }
   });
 
   test('is told where env cannot block signals', async () => {
@@ -74,5 +97,25 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
       (error) => isExecError(error, 'sandboxUnavailable'),
     );
     assert.equal(sandbox.wrap(spec, fullAccess), spec);
+    await assert.rejects(prepareSandboxed(spec, readOnly, sandbox), /^Error: bubblewrap is not in PATH/);
+    const { program, argv } = await prepareSandboxed(spec, fullAccess, sandbox);
+    assert.deepEqual([program, argv], [findProgram('true', '/', env['PATH']), ['true']]);
   });
 });
+
+/** On a machine whose kernel has these settings and no others. */
+async function withSettings<T>(settings: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+  const original = fs.readFileSync;
+  const read = (path: string, encoding: BufferEncoding) => {
+    const [, name] = /^\/proc\/sys\/(.*)$/.exec(path) ?? [];
+    return name === undefined ? original(path, encoding) : `${settings[name] ?? assert.fail(`there is no ${name}`)}\n`;
+  };
+  fs.readFileSync = read as typeof original;
+  syncBuiltinESMExports();
+  try {
+    return await work();
+  } finally {
+    fs.readFileSync = original;
+    syncBuiltinESMExports();
+  }
+}
