@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectInProcess } from '#src/index.js';
-import { loadLibc } from '#src/process/linux/libc.js';
+import { type Libc, loadLibc } from '#src/process/linux/libc.js';
+import { LinuxBackend } from '#src/process/linux/linux-backend.js';
+import { findProgram } from '#src/process/spawn-failure.js';
+import { closedPipe } from '../contract/connector.js';
+import { eventually } from '../support/eventually.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const libc = loadLibc();
@@ -20,5 +25,48 @@ describe('a child that somebody else in the program has collected', { skip: libc
     const { kind, reason } = await child.exit;
     assert.deepEqual({ kind, reason }, { kind: 'lost', reason: 'exited' });
     await child.closed;
+  });
+});
+
+describe('a child that worked for more than a second', { skip: libc === undefined }, () => {
+  guardAgainstLeaks();
+
+  test('is told with whole seconds and the rest of processor time', async () => {
+    await using client = connectInProcess({ backend: 'linux' });
+    const work = 'while (process.cpuUsage().user < 1_100_000); console.log(process.cpuUsage().user / 1_000)';
+    const { ending, stdout } = await client.run([process.execPath, '-e', work], { env });
+    const userMs = ending.kind === 'code' ? (ending.resources?.userMs ?? 0) : 0;
+    const own = Number(stdout.text);
+    assert.ok(own >= 1_100 && userMs >= own && userMs < own + 1_000, `${userMs} ms, of which it knew ${own}`);
+  });
+});
+
+describe('the end of a child', { skip: libc === undefined }, () => {
+  guardAgainstLeaks();
+
+  test('is collected without asking for each of the others', async () => {
+    assert.ok(libc);
+    const asked: number[] = [];
+    const counting: Libc = {
+      ...libc,
+      wait4(pid, ...rest) {
+        asked.push(pid);
+        return libc.wait4(pid, ...rest);
+      },
+    };
+    const backend = new LinuxBackend(counting, new FakeClock()); // by which nobody looks from time to time
+    const exited: number[] = [];
+    const command = { file: findProgram('sleep', '/', env.PATH), argv: ['sleep', '60'], cwd: '/', env, io: closedPipe };
+    const start = () => {
+      const { pid } = backend.spawn(command, { output() {}, ended() {}, exited: () => void exited.push(pid) });
+      return pid;
+    };
+    const pids = Array.from({ length: 5 }, start);
+    for (const pid of pids) {
+      process.kill(pid, 'SIGKILL');
+      await eventually(() => assert.ok(exited.includes(pid)));
+    }
+    await backend.close();
+    assert.deepEqual(asked, pids);
   });
 });
