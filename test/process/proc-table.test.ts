@@ -1,6 +1,8 @@
 // What is known of the machine's processes, and what is not.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadLibc } from '#src/process/linux/libc.js';
 import { ProcTable } from '#src/process/proc-table.js';
@@ -36,3 +38,14 @@ test('a process that cannot be looked at is not taken for one that has gone', { 
   assert.equal(errno, 'EMFILE');
   assert.deepEqual([...table.vanished], []);
 });
+
+test(
+  'a process that has gone before its lineage was asked for is remembered as such',
+  { skip: !existsSync('/proc/self') },
+  () => {
+    const { pid } = spawnSync('true');
+    const table = new ProcTable([]);
+    for (const each of [process.pid, pid, pid]) table.lineageOf(each);
+    assert.deepEqual([...table.vanished], [pid]);
+  },
+);
