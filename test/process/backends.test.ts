@@ -1,13 +1,19 @@
 // The backends by themselves, where the contract cannot tell one from the other.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { systemClock } from '#src/base/clock.js';
 import { connectInProcess } from '#src/index.js';
+import { loadLibc } from '#src/process/linux/libc.js';
 import { readProcTable } from '#src/process/proc-table.js';
 import { createBackend } from '#src/process/spawn.js';
+import { Watchdog } from '#src/process/watchdog.js';
+import { isExecError } from '#src/protocol/index.js';
 import { eventually } from '../support/eventually.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { noTerminal } from '../support/terminal.js';
 
@@ -24,6 +30,57 @@ describe('a backend', () => {
     }
   });
 
+  test('in a worker thread is the portable one, because no worker is told of a child’s end', async () => {
+    const code = `const { parentPort, workerData } = require('node:worker_threads');
+      import(workerData).then(async ({ createBackend }) => {
+        const { systemClock } = await import(workerData.replace('process/spawn', 'base/clock'));
+        const backend = createBackend('auto', systemClock);
+        parentPort.postMessage(backend.name);
+        await backend.close();
+      });`;
+    const worker = new Worker(code, { eval: true, workerData: import.meta.resolve('#src/process/spawn.js') });
+    const ended = once(worker, 'exit');
+    assert.deepEqual(await once(worker, 'message'), ['portable']);
+    await ended;
+  });
+
+  for (const name of ['linux', 'portable'] as const) {
+    test(
+      `hands over the longest argument and variable that Linux takes, and refuses a longer one: ${name}`,
+      { skip: noTerminal },
+      async () => {
+        await using client = connectInProcess({ backend: name });
+        // With their NUL they are as long as can be; the umlaut counts twice.
+        const [argument, value] = [`${'x'.repeat(131_069)}ü`, 'x'.repeat(131_071 - 'LONG='.length)];
+        const argv = ['sh', '-c', 'echo ${#1} ${#LONG}', 'sh', argument];
+        const { stdout } = await client.run(argv, { env: { ...env, LC_ALL: 'C', LONG: value } });
+        assert.equal(stdout.text, '131071 131066\n');
+        const tooLong = (error: unknown) =>
+          isExecError(error, 'spawnFailed') && error.message.includes('a string of 131072 bytes; the kernel takes 131071');
+        await assert.rejects(client.run([...argv, `${argument}x`], { env }), tooLong);
+        await assert.rejects(client.run(['true'], { env: { ...env, LONG: `${value}x` } }), tooLong);
+      },
+    );
+
+    test(
+      `gives a terminal its size in characters, and none in pixels, which nobody knows: ${name}`,
+      { skip: noTerminal },
+      async () => {
+        await using client = connectInProcess({ backend: name });
+        await using child = await client.start({ argv: ['sleep', '60'], env, io: { kind: 'pty', rows: 30, cols: 100 } });
+        const first = sizeOfTerminal(child.pid);
+        await child.resize({ rows: 40, cols: 120 });
+        assert.deepEqual(
+          [first, sizeOfTerminal(child.pid)],
+          [
+            [30, 100, 0, 0],
+            [40, 120, 0, 0],
+          ],
+        );
+      },
+    );
+  }
+
   test('without marks has its watchdog forget a group that has ended, and tells a new one of those that have not', async () => {
     await using client = connectInProcess({ backend: 'portable' });
     await client.run(['true'], { env });
@@ -37,6 +94,20 @@ describe('a backend', () => {
       assert.equal(second.groups, String(child.pid));
     });
   });
+
+  test('whose watchdog was killed gets a new one before it starts another child, not only in time', async () => {
+    const clock = new FakeClock();
+    const watchdog = new Watchdog({ kind: 'groups' }, clock);
+    watchdog.start();
+    const [first] = await watchdogs();
+    assert.ok(first);
+    process.kill(first.pid, 'SIGKILL');
+    await eventually(() => assert.deepEqual(clock.pendingMs, [50])); // its end is known
+    watchdog.start();
+    const [living, pendingMs] = [await watchdogs(), clock.pendingMs];
+    await watchdog.close();
+    assert.deepEqual([living.length, pendingMs], [1, []]);
+  });
 });
 
 /** Those of this program that live, with the groups they were started with. */
@@ -47,4 +118,16 @@ async function watchdogs(): Promise<{ pid: number; groups: string | undefined }[
     .map(({ pid }) => ({ pid, words: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0') }))
     .filter(({ words }) => words.includes('sluice-watchdog'))
     .map(({ pid, words }) => ({ pid, groups: words.at(-2) }));
+}
+
+const TIOCGWINSZ = 0x5413;
+
+/** Rows, columns, and width and height in pixels of the terminal on a process's stdin. */
+function sizeOfTerminal(pid: number): number[] {
+  const fd = openSync(`/proc/${pid}/fd/0`, constants.O_RDWR | constants.O_NOCTTY);
+  const size = Buffer.alloc(8);
+  const result = loadLibc()?.ioctl(fd, TIOCGWINSZ, 'void *', size);
+  closeSync(fd);
+  assert.equal(result, 0);
+  return [0, 2, 4, 6].map((at) => size.readUInt16LE(at));
 }
