@@ -169,10 +169,11 @@ function spawnFailures(connector: Connector): void {
 
     test('a script without an interpreter line is run by a shell', async () => {
       const script = join(folder, 'bare-script');
-      writeFileSync(script, 'echo "ran with $1"\n', { mode: 0o755 });
+      writeFileSync(script, `echo "ran with $1"; tr '\\0' ' ' </proc/$$/cmdline\n`, { mode: 0o755 });
       await using client = await connector.connect();
       const { stdout } = await client.run([script, 'this'], { cwd: folder, env });
-      assert.equal(stdout.text, 'ran with this\n');
+      // A shell of several programs in one, such as BusyBox's, knows by its name what to be.
+      assert.match(stdout.text, /^ran with this\n(\/bin\/)?sh \/.*\/bare-script this $/);
     });
 
     test('an id in use is refused until its process is forgotten', async () => {
