@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, writeSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { LogFields } from '#src/base/logger.js';
 import { type LoggerOptions, createLogger, processStartFields } from '#src/server/logger.js';
+import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { noTerminal, openTerminal, readNow } from '../support/terminal.js';
 
 const loggerModule = JSON.stringify(fileURLToPath(new URL('../../dist/server/logger.js', import.meta.url)));
 
@@ -115,6 +118,30 @@ describe('the log', () => {
     const dropped = seen.reduce((sum, line) => sum + (line.droppedLines ?? 0), 0);
     assert.ok(dropped > 0);
     assert.equal(seen.length + dropped, 5_002, `${seen.length} seen, ${dropped} dropped`); // each told of once
+  });
+
+  test('does not wait for a terminal that somebody has stopped', { skip: noTerminal }, async () => {
+    const terminal = openTerminal();
+    const slave = terminal.openSlave();
+    const code = `const log = createLogger({ level: 'info' }); log.info('first');
+      process.stdin.once('data', () => {
+        for (let i = 0; i < 200; i += 1) log.info('x'.repeat(1000));
+        setImmediate(() => process.stdout.write('still here'));
+      }).resume();`;
+    const child = spawn(process.execPath, program(code), { stdio: ['pipe', 'pipe', slave] });
+    const ended = once(child, 'close');
+    try {
+      let [shown, said] = ['', ''];
+      await eventually(() => assert.match((shown += readNow(terminal.master)), /"msg":"first"/));
+      writeSync(terminal.master, '\u0013'); // Ctrl-S
+      child.stdout?.on('data', (piece: Buffer) => (said += piece.toString()));
+      child.stdin?.write('go');
+      await eventually(() => assert.equal(said, 'still here'));
+    } finally {
+      child.kill('SIGKILL');
+      for (const fd of [slave, terminal.master]) closeSync(fd);
+      await ended;
+    }
   });
 
   test('does not keep a server from ending when nobody reads stderr', async () => {
