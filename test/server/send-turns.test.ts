@@ -2,10 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { connect } from '#src/index.js';
 import type { Channel } from '#src/rpc/channel.js';
 import { SendTurns } from '#src/server/send-turns.js';
 import { deferred } from '#src/base/deferred.js';
+import { eventually, settled } from '../support/eventually.js';
 import { settle } from '../support/fake-clock.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { paramsOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+guardAgainstLeaks();
 
 describe('a peer that lags', () => {
   test('gets one message from each sender in turn, and no more than it can take', async () => {
@@ -45,6 +53,40 @@ describe('a peer that lags', () => {
     await settle();
     assert.equal(sent, 5);
   });
+});
+
+test('a process that writes little need not wait behind one that writes much, while their peer lags', async () => {
+  await using server = await SluiceServer.start('websocket');
+  await using peer = await overWebSocket(server.url);
+  await peer.greet();
+  const start = (processId: string, script: string) =>
+    peer.request('process/start', {
+      processId,
+      argv: ['sh', '-c', script],
+      env: { PATH: process.env['PATH'] ?? '' },
+      pipeStdin: true,
+    });
+  resultOf(await start('quiet', 'while read -r line; do echo "got $line"; done'));
+  resultOf(await start('flood', 'read -r line; exec cat /dev/zero'));
+  const write = (id: number, processId: string) => {
+    const params = { processId, chunk: Buffer.from('it\n').toString('base64') };
+    peer.send(JSON.stringify({ id, method: 'process/write', params }));
+  };
+  await using observer = await connect(server.url);
+  const bytesOf = async (id: string) =>
+    (await observer.list({ scope: 'all' })).find(({ processId }) => processId === id)?.outputBytes ?? 0;
+  peer.pause();
+  write(0, 'flood');
+  await eventually(async () => assert.ok((await bytesOf('flood')) > 0));
+  await settled(async () => bytesOf('flood'));
+  for (let count = 1; count <= 5; count += 1) {
+    write(count, 'quiet');
+    await eventually(async () => assert.equal(await bytesOf('quiet'), count * 'got it\n'.length));
+  }
+  peer.resume();
+  await eventually(() => assert.equal(peer.outputOf('quiet'), 'got it\n'.repeat(5)));
+  const senders = peer.messages.filter(({ method }) => method === 'process/output').map((each) => paramsOf(each)['processId']);
+  assert.deepEqual(senders.slice(senders.indexOf('quiet'), senders.lastIndexOf('quiet') + 1), Array(5).fill('quiet'));
 });
 
 /** Has room for so many messages, and then lags until it has caught up. */

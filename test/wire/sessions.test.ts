@@ -94,6 +94,18 @@ describe('sessions', () => {
     }
   });
 
+  test('a retried start of a process that was forgotten is answered from what is kept for a client that acknowledges, and starts it for any other', async () => {
+    await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '1']);
+    for (const acks of [true, false]) {
+      await using peer = await overWebSocket(server.url);
+      await peer.greet({ capabilities: { acks } });
+      const pid = await startedPid(peer, shell('exit 0'));
+      await peer.notification('process/closed', 'p');
+      await eventually(async () => assert.deepEqual(resultOf(await peer.request('process/list'))['processes'], []));
+      assert.equal((await startedPid(peer, shell('exit 0', { retry: true }))) === pid, acks);
+    }
+  });
+
   test('a session that nobody resumes ends with its processes after the grace', async () => {
     await using server = await SluiceServer.start('websocket', ['--detach-grace-ms', '200']);
     const first = await overWebSocket(server.url);
