@@ -229,6 +229,20 @@ describe('a process of another client', () => {
     assert.deepEqual(await living([child.pid]), [child.pid]);
   });
 
+  test('is not found any more by who joined it once its owner has gone', async () => {
+    await using server = await SluiceServer.start('unix');
+    const owner = await connect(server.url);
+    await start(owner, 'exec sleep 600', { id: 'joined' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await using driver = await guest.attach('joined', { sessionId, role: 'drive', follow: false });
+    await owner.close();
+    await eventually(async () => assert.deepEqual(await guest.list({ scope: 'all' }), []));
+    const isNotFound = (error: unknown) => isExecError(error, 'processNotFound');
+    await assert.rejects(driver.read(), isNotFound);
+    await assert.rejects(driver.write('x'), isNotFound);
+  });
+
   test('goes on being followed and steered through cut connections, nothing twice, nothing missing', async () => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using owner = await connect(server.url);
