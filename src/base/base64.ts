@@ -11,19 +11,6 @@ export function encodeBase64(decoded: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Bytes turned into text at a time: of its short texts V8 collects half as many bytes as of whole chunks, two of which fill a page. */
-const writtenSlice = 12 * 1024; // three bytes make four characters, so nothing is left over
-
-/** Writes the text of `decoded` into `room` from `at` on, in Node; gives the place after it. */
-export function writeBase64(decoded: Uint8Array, room: Buffer, at: number): number {
-  const bytes = Buffer.from(decoded.buffer, decoded.byteOffset, decoded.byteLength);
-  let end = at;
-  for (let from = 0; from < bytes.length; from += writtenSlice) {
-    end += room.write(bytes.toString('base64', from, from + writtenSlice), end, 'latin1');
-  }
-  return end;
-}
-
 /** Bytes turned into characters per call in a browser: well under the engines' limit on arguments. */
 const binarySlice = 8192;
 
