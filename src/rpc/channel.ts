@@ -12,9 +12,9 @@ export interface Channel {
    * `drained`; also false when the channel has closed.
    */
   send(text: string): boolean;
-  /** The same for a message in parts. */
+  /** The same for a message in parts. Bytes may change as soon as it has returned. */
   sendParts(parts: MessageParts): boolean;
-  /** Sends one binary frame, which both sides must have agreed to. False as for `send`. */
+  /** Sends one binary frame, which both sides must have agreed to. False as for `send`; the bytes may change as soon as it has returned. */
   sendBinary(...frame: BinaryParts): boolean;
   /** Resolves when the peer has caught up, or the channel has closed. */
   drained(): Promise<void>;

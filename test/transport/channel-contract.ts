@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '#src/rpc/channel.js';
 import { highWaterBytes } from '#src/transport/lag.js';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { Recorder } from './recorder.js';
+import { type Arrival, Recorder } from './recorder.js';
 
 export interface ChannelPair extends AsyncDisposable {
   /** Two ends of one wire; nobody listens yet. */
@@ -69,6 +70,24 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
             '1000000',
           ]);
           assert.deepEqual(receiver.arrivals[4], { binary: Buffer.alloc(124, '\n\u0001{').toString('hex') });
+        });
+
+        test('bytes that were sent may change at once, also while they wait for a peer that does not read', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          pair.ends[to].pause();
+          const bytes = Buffer.alloc(64 * 1024);
+          const sent: Arrival[] = [];
+          for (let value = 0; value < 100; value += 1) {
+            bytes.fill(value);
+            sender.sendParts(['"', bytes, '"']);
+            sender.sendBinary(Uint8Array.of(value), bytes);
+            sent.push(`"${bytes.toString('base64')}"`, { binary: Buffer.of(value, ...bytes).toString('hex') });
+            bytes.fill(0xff);
+          }
+          pair.ends[to].resume();
+          await eventually(() => assert.equal(receiver.arrivals.length, sent.length));
+          assert.ok(isDeepStrictEqual(receiver.arrivals, sent)); // of which nobody would read what differs
         });
 
         test('what comes before anybody listens is not lost', async () => {
