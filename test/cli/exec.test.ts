@@ -171,7 +171,8 @@ describe('sluice exec', () => {
     });
 
     test('a stop and a continue together with ours', async () => {
-      const child = startSluice(['exec', '--', 'sh', '-c', 'echo $$; while :; do sleep 0.05; done']);
+      // One process: a shell that is stopped in the midst of a vfork is shown as waiting for its child.
+      const child = startSluice(['exec', '--', 'sh', '-c', 'echo $$; exec sleep 600']);
       const [first] = (await once(child.stdout, 'data')) as [Buffer];
       const pid = Number.parseInt(first.toString(), 10);
       const states = async (): Promise<string[]> => {
