@@ -118,8 +118,8 @@ export class OutputLog {
       bytes += length;
       last = entry.seq;
     }
-    this.handOut(last);
     const [first] = entries;
+    if (first !== undefined) this.handOut(last);
     const droppedBytes = first === undefined ? 0 : first.offset - from.offset;
     // A cursor past the end is given back the true end.
     const nextSeq = Math.min(last + 1, this.#nextSeq);
