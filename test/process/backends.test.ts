@@ -68,7 +68,7 @@ describe('a backend', () => {
       async () => {
         await using client = connectInProcess({ backend: name });
         await using child = await client.start({ argv: ['sleep', '60'], env, io: { kind: 'pty', rows: 30, cols: 100 } });
-        const first = sizeOfTerminal(child.pid);
+        const first = await eventually(() => sizeOfTerminal(child.pid)); // where it is forked it has its terminal a moment later
         await child.resize({ rows: 40, cols: 120 });
         assert.deepEqual(
           [first, sizeOfTerminal(child.pid)],
