@@ -1,5 +1,5 @@
 // Memory for what a log retains, used again for the next chunk. Left to the collector it is found late: a flood through a log of one megabyte
-// took another twenty.
+// took another six.
 
 /** Largest piece of output in one entry; also what Codex's client takes without trouble. */
 export const chunkBytes = 64 * 1024;

@@ -7,7 +7,7 @@ export type MessageParts = readonly (string | Uint8Array)[];
 
 /** As JSON.stringify, but for bytes. Text that has none in between is one part. */
 export function jsonParts(value: object): MessageParts {
-  if (!holdsBytes(value)) return [JSON.stringify(value)]; // nearly all, at a third of the cost
+  if (!holdsBytes(value)) return [JSON.stringify(value)]; // nearly all, at half the cost
   const writer = new PartsWriter();
   writer.add(value);
   return writer.parts();
