@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import fs, { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -12,6 +11,7 @@ import { connect, connectInProcess } from '#src/index.js';
 import { startAgent } from '#src/runner/index.js';
 import { env } from '../contract/connector.js';
 import { fixtureAdapter } from '../runner/fixture-adapter.js';
+import { withFs } from '../support/changed-fs.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 
@@ -72,18 +72,12 @@ describe('a full disk', () => {
     await using client = connectInProcess();
     const run = startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt: 'hello', logDir: folder });
     await run.firstTurn.result;
-    const { fsyncSync } = fs;
-    fs.fsyncSync = () => {
+    const fsyncSync = () => {
       throw Object.assign(new Error('ENOSPC: no space left on device, fsync'), { code: 'ENOSPC' });
     };
-    syncBuiltinESMExports();
-    try {
-      assert.equal((await run.finish()).kind, 'completed');
-    } finally {
-      fs.fsyncSync = fsyncSync;
-      syncBuiltinESMExports();
-      rmSync(folder, { recursive: true });
-    }
+    const { kind } = await withFs({ fsyncSync }, async () => run.finish());
+    rmSync(folder, { recursive: true });
+    assert.equal(kind, 'completed');
   });
 });
 

@@ -4,22 +4,15 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import { describe, test } from 'node:test';
 import { type ProcEntry, readProcTable } from '#src/process/proc-table.js';
+import { withFs } from '../support/changed-fs.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
-async function withoutProc<T>(work: () => Promise<T>): Promise<T> {
+function withoutProc<T>(work: () => Promise<T>): Promise<T> {
   const { existsSync } = fs;
-  fs.existsSync = (path) => !String(path).startsWith('/proc/') && existsSync(path);
-  syncBuiltinESMExports();
-  try {
-    return await work();
-  } finally {
-    fs.existsSync = existsSync;
-    syncBuiltinESMExports();
-  }
+  return withFs({ existsSync: (path) => !String(path).startsWith('/proc/') && existsSync(path) }, work);
 }
 
 describe('the table that ps gives', () => {

@@ -1,13 +1,13 @@
 // Whether there can be a sandbox, and what is said where there cannot. What is tried is a script in the place of bubblewrap.
 
 import assert from 'node:assert/strict';
-import fs, { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
 import { Sandbox, prepareSandboxed } from '#src/process/index.js';
 import { findProgram } from '#src/process/spawn-failure.js';
 import { isExecError } from '#src/protocol/index.js';
+import { withFs } from '../support/changed-fs.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { env, fullAccess, putProgram, readOnly, scratchFolders } from '../support/sandboxed.js';
@@ -104,18 +104,11 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
 });
 
 /** On a machine whose kernel has these settings and no others. */
-async function withSettings<T>(settings: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
-  const original = fs.readFileSync;
+function withSettings<T>(settings: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+  const original = readFileSync; // the import changes too
   const read = (path: string, encoding: BufferEncoding) => {
     const [, name] = /^\/proc\/sys\/(.*)$/.exec(path) ?? [];
     return name === undefined ? original(path, encoding) : `${settings[name] ?? assert.fail(`there is no ${name}`)}\n`;
   };
-  fs.readFileSync = read as typeof original;
-  syncBuiltinESMExports();
-  try {
-    return await work();
-  } finally {
-    fs.readFileSync = original;
-    syncBuiltinESMExports();
-  }
+  return withFs({ readFileSync: read as typeof original }, work);
 }
