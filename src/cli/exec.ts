@@ -159,7 +159,7 @@ function refuseContradictions(flags: ExecFlags, operands: readonly string[], ser
 async function openClient(flags: ExecFlags, server: NamedServer | undefined): Promise<Client> {
   if (server !== undefined) return openServer(server, flags);
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
-  return (await import('../local/index.js')).connectInProcess();
+  return (await import('../local/index.js')).connectInProcess({ orphans: 'adopt' });
 }
 
 function pipes(isStdinOpen: boolean): Io {

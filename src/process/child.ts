@@ -1,7 +1,7 @@
 // What a spawned thing can do, whatever spawned it. Backends implement this; nothing above it knows descriptors or pids of helpers.
 
+import type { Clock } from '../base/clock.js';
 import type { Io, ResourceUse, Size, Stream } from '../protocol/index.js';
-import type { ProcTable, ProcTableReader } from './proc-table.js';
 
 /** A fully resolved command; no policy left in it. */
 export interface ResolvedCommand {
@@ -55,8 +55,13 @@ export interface TreeMember {
   readonly pid: number;
   /** Still in the leader's process group, so that a signal to the group reaches it. */
   readonly isInGroup: boolean;
-  /** Was gone before it was known whether it belongs here. If it did, it may have left a child, so the tree is not known to be gone. */
-  readonly hasVanished?: boolean;
+}
+
+export interface TreeLook {
+  /** What lives of the tree, the leader included; zombies do not count. */
+  readonly members: readonly TreeMember[];
+  /** False when a living member may have been missed, so that an empty tree is not known to be gone. */
+  readonly isCertain: boolean;
 }
 
 /** Everything that descends from one leader, found and signalled without ever touching a reused pid. */
@@ -64,15 +69,15 @@ export interface ProcessTree {
   /** Sends a signal to the process group, before returning while the leader is unreaped; false when nothing of the group is left. */
   signalGroup(signal: string): Promise<boolean>;
   /**
-   * What lives of the tree, the leader included; zombies do not count. By a table that others have read in this turn of the event loop,
-   * unless it must know everybody there is now.
+   * To the group while its leader is unreaped, and to each of these members that the group's signal does not reach. They must have been
+   * looked up before: once their parents are dead they could not be told from strangers everywhere. False when one was gone already.
    */
-  members(table?: 'new' | 'ofThisTurn'): Promise<TreeMember[]>;
-  /** The same, judged by a table read before: for looking at many trees at once. */
-  membersIn(table: ProcTable): TreeMember[];
-  /** Kills whoever belongs to the tree at the moment they are seen, for those that go on as their own child before a whole table is read. */
+  signal(members: readonly TreeMember[], signals: readonly string[]): boolean;
+  /** `new` knows everything that is there now; `ofThisTurn` may share what another tree has caused to be read in this turn of the event loop. */
+  look(freshness: 'new' | 'ofThisTurn'): Promise<TreeLook>;
+  /** Kills members at the moment they are seen, for those that go on as their own child before a whole look is over. */
   chase(): void;
-  /** The leader was reaped: from here on its pid may belong to somebody else. */
+  /** The leader was reaped: from here on its pid may belong to another process. */
   leaderReaped(): void;
 }
 
@@ -89,10 +94,18 @@ export interface Child {
   close(): void;
 }
 
+export interface BackendOptions {
+  readonly clock: Clock;
+  /**
+   * What becomes of processes that lose their parents. `adopt` makes them children of this program, so that they are found at once: for a
+   * program of our own, since the kernel knows this setting for a whole program only. `leave` lets them go where they would go anyway.
+   */
+  readonly orphans: 'adopt' | 'leave';
+}
+
 /** A way to spawn children. Owns what all of them share, among it the guard that ends them when this program dies. */
 export interface Backend {
   readonly name: 'linux' | 'portable';
-  readonly procs: ProcTableReader;
   /** Throws `ExecError` spawnFailed when the command cannot run. */
   spawn(command: ResolvedCommand, events: ChildEvents): Child;
   /** Call when every child has ended. */

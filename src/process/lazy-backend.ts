@@ -1,7 +1,6 @@
 // A backend that is made when it is first needed: its native part takes 12 ms to load and 2 MB, which a server that runs nothing can spare.
 
 import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
-import type { ProcTableReader } from './proc-table.js';
 
 export class LazyBackend implements Backend {
   readonly #create: () => Backend;
@@ -13,10 +12,6 @@ export class LazyBackend implements Backend {
 
   get name(): Backend['name'] {
     return this.make().name;
-  }
-
-  get procs(): ProcTableReader {
-    return this.make().procs;
   }
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {

@@ -3,7 +3,6 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
-import type { ProcTable } from './proc-table.js';
 import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
 import { Termination } from './termination.js';
 
@@ -125,11 +124,13 @@ export class ProcessTable {
   }
 
   async #dropEmptyTrees(): Promise<void> {
+    const isEmpty = async ({ tree }: { tree: ProcessTree }) => {
+      const look = await tree.look('ofThisTurn').catch(() => undefined); // not known to be empty is not empty
+      return look?.isCertain === true && look.members.length === 0;
+    };
     const looked = this.#loose;
-    if (looked.length === 0) return; // and a backend that nobody has needed is not made for it
-    const emptyIn = (table: ProcTable) => looked.filter(({ tree }) => tree.membersIn(table).length === 0);
-    const reading = this.#context.backend.procs.read().then(emptyIn);
-    const empty = new Set(await reading.catch(() => [])); // not known to be empty is not empty
+    const areEmpty = await Promise.all(looked.map(isEmpty));
+    const empty = new Set(looked.filter((_, index) => areEmpty[index]));
     this.#loose = this.#loose.filter((loose) => !empty.has(loose));
   }
 

@@ -2,9 +2,8 @@
 
 import { statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import type { Clock } from '../base/clock.js';
 import type { Io } from '../protocol/index.js';
-import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
+import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from './child.js';
 import { LinuxBackend } from './linux/linux-backend.js';
 import { loadLibc } from './linux/libc.js';
 import { PortableBackend } from './portable/portable-backend.js';
@@ -25,11 +24,11 @@ export interface SpawnSpec {
 /** `auto` takes the Linux backend where it works and the portable one elsewhere. */
 export type BackendName = 'auto' | 'linux' | 'portable';
 
-export function createBackend(name: BackendName, clock: Clock): Backend {
+export function createBackend(name: BackendName, options: BackendOptions): Backend {
   const libc = name === 'portable' ? undefined : loadLibc();
-  if (libc !== undefined) return new LinuxBackend(libc, clock);
+  if (libc !== undefined) return new LinuxBackend(libc, options);
   if (name === 'linux') throw new Error('the Linux backend needs Linux and the optional dependency koffi');
-  return new PortableBackend(clock);
+  return new PortableBackend(options.clock);
 }
 
 /** Throws `ExecError` spawnFailed when the command cannot run. */

@@ -1,8 +1,7 @@
 // Ends a whole tree: asks, waits, forces, and then looks until nothing is left. Knows trees and time, nothing of output.
 
 import type { Clock, Timer } from '../base/clock.js';
-import type { Child, ProcessTree, TreeMember } from './child.js';
-import { signalPid } from './process-tree.js';
+import type { Child, ProcessTree, TreeLook, TreeMember } from './child.js';
 
 /** Waits between looks at a tree that should be going away: quick at first, since most trees go at once. */
 const firstLookMs = 2;
@@ -29,7 +28,7 @@ export class Termination {
   readonly #gone: (survivors: readonly number[]) => void;
   #stage: Stage = { kind: 'idle' };
   #isLeaderAlive = true;
-  /** By the last look that could be taken. */
+  /** By the last look that found any. */
   #seen: readonly TreeMember[] = [];
   #isTold = false;
   #look: Timer | undefined;
@@ -62,8 +61,7 @@ export class Termination {
     switch (this.#stage.kind) {
       case 'idle':
         this.#stage = { kind: 'asked', forceAt };
-        // A stopped process would not get to see the first without the second.
-        if (forceAfterMs > 0) void this.#signalTree('new', ['SIGTERM', 'SIGCONT']);
+        if (forceAfterMs > 0) void this.#ask();
         break;
       case 'asked':
         this.#stage = { kind: 'asked', forceAt: Math.min(forceAt, this.#stage.forceAt) };
@@ -82,25 +80,17 @@ export class Termination {
     if (this.isUnderWay) this.#lookAgain(0);
   }
 
+  /** Some programs take a second SIGTERM as "now", so it is sent once. A stopped process does not get to see it without SIGCONT. */
+  async #ask(): Promise<void> {
+    const look = await this.#takeLook('new');
+    this.#tree.signal(look?.members ?? [], ['SIGTERM', 'SIGCONT']);
+  }
+
   #force(): void {
     const giveUpAt = this.#clock.elapsed() + killPatienceMs;
     this.#stage = { kind: 'forced', tellAt: giveUpAt, giveUpAt };
-    void this.#signalTree('new', ['SIGKILL']);
     this.#lookMs = firstLookMs;
-    this.#lookAgain(0);
-  }
-
-  /**
-   * The group, and those that left it. They are looked up first: once their parents are dead they could not be told from
-   * strangers everywhere. So the first look must know everybody. Some programs take a second SIGTERM as "now": nobody gets two.
-   */
-  async #signalTree(table: 'new' | 'ofThisTurn', signals: readonly string[]): Promise<void> {
-    const members = (await this.#members(table)) ?? [];
-    // Without its leader the group is found by looking; a look that fails is made up for by the next one.
-    await Promise.all(signals.map((signal) => this.#tree.signalGroup(signal).catch(() => false)));
-    const outside = members.filter(({ isInGroup }) => !isInGroup);
-    const missed = outside.filter(({ pid, hasVanished }) => hasVanished === true || !signalPid(pid, ...signals));
-    if (missed.length > 0 && this.#stage.kind === 'forced') this.#chase();
+    void this.#forceOn('new');
   }
 
   #chase(): void {
@@ -115,52 +105,58 @@ export class Termination {
     this.#look?.cancel();
     if (!this.#isLooking) return; // over while an earlier look was still being taken
     const look = () => void this.#lookNow();
-    // Once it is told nobody waits for it, and the end of this program ends the tree too.
+    // Once it is told, the end of this program may come first, and ends the tree too.
     this.#look = this.#isTold ? this.#clock.afterIdle(afterMs, look) : this.#clock.after(afterMs, look);
   }
 
   async #lookNow(): Promise<void> {
+    if (this.#stage.kind === 'forced') return this.#forceOn('ofThisTurn');
     // While the leader lives a look tells nothing new, so a graceful end costs none.
-    const left = this.#isLeaderAlive ? [this.#leader] : await this.#members();
-    switch (this.#stage.kind) {
-      case 'idle':
-      case 'over':
-        return;
-      case 'asked': {
-        if (left?.length === 0) return this.#finish(left);
-        const restMs = this.#stage.forceAt - this.#clock.elapsed();
-        return restMs <= 0 ? this.#force() : this.#lookAgain(Math.min(restMs, this.#nextLookMs()));
-      }
-      case 'forced':
-        return this.#forceOn(left, this.#stage);
-    }
+    const isGone = !this.#isLeaderAlive && isEmpty(await this.#takeLook('ofThisTurn'));
+    if (this.#stage.kind !== 'asked') return;
+    if (isGone) return this.#finish([]);
+    const restMs = this.#stage.forceAt - this.#clock.elapsed();
+    return restMs <= 0 ? this.#force() : this.#lookAgain(Math.min(restMs, this.#nextLookMs()));
   }
 
-  async #forceOn(left: readonly TreeMember[] | undefined, stage: Stage & { kind: 'forced' }): Promise<void> {
+  /** Kills what is there, and looks again until nothing is. */
+  async #forceOn(freshness: 'new' | 'ofThisTurn'): Promise<void> {
+    const wasLeaderAlive = this.#isLeaderAlive;
+    const look = await this.#takeLook(freshness);
+    if (this.#stage.kind !== 'forced') return;
+    if (!this.#isLeaderAlive && isEmpty(look)) return this.#finish([]);
+    const stage = this.#stage;
     const now = this.#clock.elapsed();
-    const isBlind = left === undefined && now < stage.tellAt + blindPatienceMs;
-    const known = left ?? this.#lastSeen();
+    const isBlind = look === undefined && now < stage.tellAt + blindPatienceMs;
+    const left = this.#left(look);
     if (isBlind) this.#stage = { ...stage, giveUpAt: now + killPatienceMs };
-    else if (known.length === 0 || now >= stage.giveUpAt) return this.#finish(known);
-    if (now >= stage.tellAt) this.#tell(known);
-    await this.#signalTree('ofThisTurn', ['SIGKILL']); // whatever was born since the last time
-    this.#lookAgain(isBlind && this.#isTold ? blindLookMs : this.#nextLookMs());
+    else if (now >= stage.giveUpAt) return this.#finish(left);
+    if (now >= stage.tellAt) this.#tell(left);
+    const haveAll = this.#tree.signal(look?.members ?? [], ['SIGKILL']);
+    if (!haveAll || look?.isCertain === false) this.#chase();
+    if (isBlind && this.#isTold) this.#lookAgain(blindLookMs);
+    // The end of the leader brings on the next look at once, so there is no hurry before it.
+    else if (this.#isLeaderAlive) this.#lookAgain(lastLookMs);
+    else this.#lookAgain(wasLeaderAlive ? 0 : this.#nextLookMs());
   }
 
-  /** Undefined when the table could not be read: not known to be gone is not gone. */
-  async #members(table: 'new' | 'ofThisTurn' = 'ofThisTurn'): Promise<readonly TreeMember[] | undefined> {
+  /** Who is left when the patience is over: those seen last, or the leader in the place of a tree that could never be looked at. */
+  #left(look: TreeLook | undefined): readonly TreeMember[] {
+    if (this.#isLeaderAlive) return [this.#leader];
+    if (look !== undefined && look.members.length > 0) return look.members;
+    const others = this.#seen.filter(({ pid }) => pid !== this.#leader.pid);
+    return others.length === 0 && look === undefined ? [this.#leader] : others;
+  }
+
+  /** Undefined when it could not be taken: not known to be gone is not gone. */
+  async #takeLook(freshness: 'new' | 'ofThisTurn'): Promise<TreeLook | undefined> {
     try {
-      this.#seen = await this.#tree.members(table);
-      return this.#seen;
+      const look = await this.#tree.look(freshness);
+      if (look.members.length > 0) this.#seen = look.members;
+      return look;
     } catch {
       return undefined;
     }
-  }
-
-  /** Who may be left when nobody can look: those seen last, or the leader in the place of its tree. */
-  #lastSeen(): readonly TreeMember[] {
-    const others = this.#seen.filter(({ pid }) => pid !== this.#leader.pid);
-    return others.length === 0 ? [this.#leader] : others;
   }
 
   #nextLookMs(): number {
@@ -180,4 +176,8 @@ export class Termination {
     this.#isTold = true;
     this.#gone(survivors.map(({ pid }) => pid));
   }
+}
+
+function isEmpty(look: TreeLook | undefined): boolean {
+  return look?.isCertain === true && look.members.length === 0;
 }

@@ -1,7 +1,8 @@
 // A shell of 2 MB that outlives this program by a moment. It waits for the end of a pipe that only this program holds,
 // and when that comes, by SIGKILL or however, ends what is left. It needs no privilege and no code of ours to be alive.
 
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.js';
@@ -18,7 +19,7 @@ export type Quarry =
 /** Signals that reach a whole terminal or group at once must not take the watchdog with the server. */
 const preamble = `trap '' HUP INT TERM QUIT PIPE; cd /`;
 
-/** Said by a program that has ended everything itself, so that one look is enough. */
+/** Sent by a program that has ended everything itself and checked that, so that there is nothing to look for. */
 const orderly = 'over';
 
 /**
@@ -42,8 +43,8 @@ chase() {
     pid=$((pid - 1))
   done
 }
-word= round=0
-while read -r line; do word=$line; done
+round=0
+while read -r line; do [ "$line" = ${orderly} ] && exit 0; done
 while [ $round -lt 100 ]; do
   living=0
   for file in $(grep -ls "^Max realtime timeout  *$1[0-9]\\{8\\} " /proc/[0-9]*/limits); do
@@ -51,7 +52,7 @@ while [ $round -lt 100 ]; do
     end $pid
   done
   tries=0
-  while [ "$word" != ${orderly} ] && [ $tries -lt 20 ]; do chase "$1"; tries=$((tries + 1)); done
+  while [ $tries -lt 20 ]; do chase "$1"; tries=$((tries + 1)); done
   [ $living = 0 ] && exit 0
   round=$((round + 1))
   sleep 0.05
@@ -80,11 +81,25 @@ for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done`;
 /** Pause before a watchdog that ended is replaced, so that one which cannot run does not keep a processor busy. */
 const restartMs = 50;
 
+/** How long after a SIGCHLD the watchdog is looked at. The kernel announces a stopped child by that signal, but not which child it is. */
+const checkMs = 100;
+
+/** A ps that hangs must not pile up. */
+const psPatienceMs = 2_000;
+
 export class Watchdog {
   readonly #quarry: Quarry;
   readonly #clock: Clock;
   #shell: ChildProcessByStdio<Writable, null, null> | undefined;
   #restart: Timer | undefined;
+  #check: Timer | undefined;
+  readonly #childChanged = () => {
+    if (this.#shell === undefined) return;
+    this.#check ??= this.#clock.afterIdle(checkMs, () => {
+      this.#check = undefined;
+      void this.#replaceStopped();
+    });
+  };
   #isClosed = false;
   readonly #groups = new Set<number>();
   readonly #leaderless = new Set<number>();
@@ -92,6 +107,13 @@ export class Watchdog {
   constructor(quarry: Quarry, clock: Clock) {
     this.#quarry = quarry;
     this.#clock = clock;
+    // One listener per server in this program is meant, so Node's warning of a leak must count them in.
+    process.setMaxListeners(process.getMaxListeners() + 1);
+    process.on('SIGCHLD', this.#childChanged);
+  }
+
+  get pid(): number | undefined {
+    return this.#shell?.pid;
   }
 
   /** Call before a child is spawned; does nothing when it is there already. Throws `spawnFailed` when it cannot run: nothing goes unguarded. */
@@ -127,10 +149,16 @@ export class Watchdog {
     shell.unref();
     if (shell.stdin instanceof Socket) shell.stdin.unref();
     shell.stdin.on('error', () => {}); // told by 'exit'
-    // Whoever ended it did not ask us: children must not go unguarded.
+    // Children must not go unguarded.
     shell.on('exit', () => this.#startAgain());
     shell.on('error', () => this.#startAgain());
     return true;
+  }
+
+  /** A stopped watchdog would sleep through the end of this program. Its end brings on the next one. */
+  async #replaceStopped(): Promise<void> {
+    const shell = this.#shell;
+    if (shell?.pid !== undefined && (await isStopped(shell.pid))) shell.kill('SIGKILL');
   }
 
   /** Only for a quarry of groups: one more to end. */
@@ -151,24 +179,44 @@ export class Watchdog {
     }
   }
 
-  /** Lets it make its last round, in which it finds nothing unless something went wrong, and waits for its end. */
-  async close(): Promise<void> {
+  /** Lets it go when everything is `gone`, or makes it end what is left, and waits for its end. */
+  async close(state: 'gone' | 'left'): Promise<void> {
     this.#isClosed = true;
     this.#restart?.cancel();
+    this.#check?.cancel();
+    process.off('SIGCHLD', this.#childChanged);
+    process.setMaxListeners(process.getMaxListeners() - 1);
     const shell = this.#shell;
     if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;
     const ended = new Promise((resolve) => shell.once('exit', resolve));
     shell.ref();
-    shell.stdin.end(`${orderly}\n`);
+    shell.kill('SIGCONT');
+    shell.stdin.end(state === 'gone' ? `${orderly}\n` : '');
     await ended;
   }
 
   #startAgain(): void {
     this.#shell = undefined;
+    this.#check?.cancel();
+    this.#check = undefined;
     if (this.#isClosed || this.#restart !== undefined) return;
     this.#restart = this.#clock.afterIdle(restartMs, () => {
       this.#restart = undefined;
       this.#launch();
     });
+  }
+}
+
+async function isStopped(pid: number): Promise<boolean> {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+  } catch {
+    // No /proc here, or no such process.
+    const state = await new Promise<string>((resolve) => {
+      const options = { timeout: psPatienceMs, env: { PATH: '/bin:/usr/bin' } };
+      execFile('ps', ['-o', 'stat=', '-p', String(pid)], options, (_, stdout) => resolve(stdout));
+    });
+    return state.trim().startsWith('T');
   }
 }

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
-import { type Backend, type BackendName, LazyBackend, Sandbox, createBackend } from '../process/index.js';
+import { type Backend, type BackendName, type BackendOptions, LazyBackend, Sandbox, createBackend } from '../process/index.js';
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
@@ -20,6 +20,11 @@ export interface ServerOptions {
   readonly policy?: Partial<ExecPolicy>;
   /** `auto` when absent. One that is handed in is closed with the server. */
   readonly backend?: BackendName | Backend;
+  /**
+   * `adopt` makes processes that lose their parents children of this program, which finds them at once on a machine of any size and collects
+   * them when they end. It concerns everything that this program starts, with Sluice or not, so it is `leave` when absent. Linux only.
+   */
+  readonly orphans?: BackendOptions['orphans'];
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly logger?: Logger;
@@ -46,7 +51,8 @@ export class Server implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
     const logger = options.logger ?? silentLogger;
-    const backend = typeof options.backend === 'object' ? options.backend : lazyBackend(options.backend ?? 'auto', clock, logger);
+    const { backend: chosen = 'auto', orphans = 'leave' } = options;
+    const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, { clock, orphans }, logger);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
@@ -150,9 +156,9 @@ export class Server implements AsyncDisposable {
   }
 }
 
-function lazyBackend(name: BackendName, clock: Clock, logger: Logger): LazyBackend {
+function lazyBackend(name: BackendName, options: BackendOptions, logger: Logger): LazyBackend {
   const backend = new LazyBackend(() => {
-    const made = createBackend(name, clock);
+    const made = createBackend(name, options);
     logger.info('ready to spawn', { backend: made.name });
     return made;
   });

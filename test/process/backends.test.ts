@@ -24,7 +24,7 @@ describe('a backend', () => {
 
   test('is the one that was asked for', { skip: noTerminal }, async () => {
     for (const name of ['linux', 'portable'] as const) {
-      const backend = createBackend(name, systemClock);
+      const backend = createBackend(name, { clock: systemClock, orphans: 'leave' });
       assert.equal(backend.name, name);
       await backend.close();
     }
@@ -34,7 +34,7 @@ describe('a backend', () => {
     const code = `const { parentPort, workerData } = require('node:worker_threads');
       import(workerData).then(async ({ createBackend }) => {
         const { systemClock } = await import(workerData.replace('process/spawn', 'base/clock'));
-        const backend = createBackend('auto', systemClock);
+        const backend = createBackend('auto', { clock: systemClock, orphans: 'leave' });
         parentPort.postMessage(backend.name);
         await backend.close();
       });`;
@@ -105,7 +105,7 @@ describe('a backend', () => {
     await eventually(() => assert.deepEqual(clock.pendingMs, [50])); // its end is known
     watchdog.start();
     const [living, pendingMs] = [await watchdogs(), clock.pendingMs];
-    await watchdog.close();
+    await watchdog.close('gone');
     assert.deepEqual([living.length, pendingMs], [1, []]);
   });
 });

@@ -54,7 +54,7 @@ describe('the end of a child', { skip: libc === undefined }, () => {
         return libc.wait4(pid, ...rest);
       },
     };
-    const backend = new LinuxBackend(counting, new FakeClock()); // by which nobody looks from time to time
+    const backend = new LinuxBackend(counting, { clock: new FakeClock(), orphans: 'leave' }); // by which nobody looks from time to time
     const exited: number[] = [];
     const command = { file: findProgram('sleep', '/', env.PATH), argv: ['sleep', '60'], cwd: '/', env, io: closedPipe };
     const start = () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import { deferred } from '#src/base/deferred.js';
-import type { TreeMember } from '#src/process/child.js';
+import type { TreeLook, TreeMember } from '#src/process/child.js';
 import { Termination } from '#src/process/termination.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FakeProcessTree } from '../support/fake-process-tree.js';
@@ -176,14 +176,14 @@ describe('the end', () => {
 
   test('leaves no timer behind when an earlier look comes back late', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader);
-    const slowLook = deferred<TreeMember[]>();
-    const look = t.mock.method(tree, 'members', () => slowLook.promise);
+    const slowLook = deferred<TreeLook>();
+    const look = t.mock.method(tree, 'look', () => slowLook.promise);
     termination.begin(0);
     await clock.advance(0);
     look.mock.restore();
     die(leader);
     await clock.advance(0);
-    slowLook.resolve([]);
+    slowLook.resolve({ members: [], isCertain: true });
     await clock.advance(0);
     assert.deepEqual([events.includes('0 gone, left: nobody'), clock.pendingMs], [true, []]);
   });

@@ -2,7 +2,6 @@
 
 import { execError } from '#src/protocol/index.js';
 import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '#src/process/child.js';
-import { ProcTable, ProcTableReader } from '#src/process/proc-table.js';
 import { InputLedger } from './input-ledger.js';
 import { OutputTruth } from './output-truth.js';
 import { SimulatedProgram } from './program.js';
@@ -21,7 +20,6 @@ export interface Spawned {
 
 export class SimulatedBackend implements Backend {
   readonly name = 'linux';
-  readonly procs: ProcTableReader;
   readonly #world: World;
   readonly #scripts = new Map<string, { readonly script: Script; readonly input: InputLedger }>();
   readonly #spawned = new Map<string, Spawned>();
@@ -29,7 +27,6 @@ export class SimulatedBackend implements Backend {
 
   constructor(world: World) {
     this.#world = world;
-    this.procs = new SimulatedProcTable(world);
   }
 
   /** What a command with this name as its last word will do. */
@@ -95,23 +92,4 @@ function recorded(events: ChildEvents, truth: OutputTruth): ChildEvents {
     },
     ended: () => events.ended(),
   };
-}
-
-/** The code under test only asks it for tables to judge trees by, and simulated trees know their members themselves. */
-class SimulatedProcTable extends ProcTableReader {
-  readonly #world: World;
-
-  constructor(world: World) {
-    super();
-    this.#world = world;
-  }
-
-  override async read(): Promise<ProcTable> {
-    if (this.#world.isBlind) throw new Error('EMFILE');
-    return new ProcTable([]);
-  }
-
-  override readNew(): Promise<ProcTable> {
-    return this.read();
-  }
 }

@@ -1,7 +1,7 @@
 // One simulated program: a leader that follows its script, perhaps a descendant that outlives it, signals, and an end that the
 // backend reaps a moment later.
 
-import type { Child, ChildEvents, ProcessTree, TreeMember, WaitStatus } from '#src/process/child.js';
+import type { Child, ChildEvents, ProcessTree, TreeLook, TreeMember, WaitStatus } from '#src/process/child.js';
 import { WiredChild } from '#src/process/wired-child.js';
 import type { Dice } from './dice.js';
 import { SimulatedInput } from './input.js';
@@ -111,13 +111,15 @@ export class SimulatedProgram implements ProcessTree {
     return !this.#isReaped || receivers.length > 0;
   }
 
-  async members(): Promise<TreeMember[]> {
-    if (this.#world.isBlind) throw new Error('EMFILE');
-    return this.membersIn();
+  signal(_: readonly TreeMember[], signals: readonly string[]): boolean {
+    signals.forEach((signal) => void this.signalGroup(signal).catch(() => {}));
+    return true;
   }
 
-  membersIn(): TreeMember[] {
-    return this.#members.filter(({ isAlive }) => isAlive).map(({ pid }) => ({ pid, isInGroup: true }));
+  async look(): Promise<TreeLook> {
+    if (this.#world.isBlind) throw new Error('EMFILE');
+    const living = this.#members.filter(({ isAlive }) => isAlive);
+    return { members: living.map(({ pid }) => ({ pid, isInGroup: true })), isCertain: true };
   }
 
   /** For those that leave the group, which nobody does here. */

@@ -1,12 +1,14 @@
 // A process tree whose members live and die as the test says. Nothing of it is real, so nothing real is signalled.
 
-import type { ProcessTree, TreeMember } from '#src/process/child.js';
+import type { ProcessTree, TreeLook, TreeMember } from '#src/process/child.js';
 
 export class FakeProcessTree implements ProcessTree {
   living: TreeMember[];
   /** While set, looking at the tree fails, as it does when the machine runs out of descriptors. */
   isUnreadable = false;
-  /** How often somebody looked. */
+  /** While false, a look may have missed a member. */
+  isCertain = true;
+  /** How often the tree was looked at. */
   looks = 0;
   readonly #signalled: (signal: string) => void;
 
@@ -22,14 +24,16 @@ export class FakeProcessTree implements ProcessTree {
     return this.living.some(({ isInGroup }) => isInGroup);
   }
 
-  async members(): Promise<TreeMember[]> {
-    this.looks += 1;
-    if (this.isUnreadable) throw new Error('EMFILE');
-    return [...this.living];
+  signal(members: readonly TreeMember[], signals: readonly string[]): boolean {
+    signals.forEach((signal) => this.#signalled(signal));
+    for (const { pid, isInGroup } of members) if (!isInGroup) signals.forEach((signal) => process.kill(pid, signal));
+    return true;
   }
 
-  membersIn(): TreeMember[] {
-    return [...this.living];
+  async look(): Promise<TreeLook> {
+    this.looks += 1;
+    if (this.isUnreadable) throw new Error('EMFILE');
+    return { members: [...this.living], isCertain: this.isCertain };
   }
 
   chase(): void {}

@@ -135,7 +135,7 @@ interface Order {
 async function run({ flags }: Input<typeof options>, { prompt, args, resume: session }: Order): Promise<number> {
   if (prompt.trim() === '') throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"');
   const server = namedServer(flags, process.env);
-  await using client: Client = server === undefined ? connectInProcess() : await openServer(server, flags);
+  await using client: Client = server === undefined ? connectInProcess({ orphans: 'adopt' }) : await openServer(server, flags);
   const isLocal = server === undefined;
   const { adapter, rest } = adapterOf(flags, args);
   const started = startAgent({

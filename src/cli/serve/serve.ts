@@ -70,6 +70,7 @@ async function run(config: ServeConfig): Promise<void> {
     policy,
     metrics,
     logger,
+    orphans: 'adopt',
     hiddenPaths: hiddenPaths(config),
     isOpenOnNetwork: isOpenOnNetwork(config),
   });

@@ -14,6 +14,7 @@ export interface Libc {
   waitid(idType: number, id: number, info: Uint8Array, options: number): number;
   getrlimit(resource: number, limit: BigUint64Array): number;
   setrlimit(resource: number, limit: BigUint64Array): number;
+  prctl(option: number, argument: number): number;
   /** Unlike the others it returns the errno itself. */
   posix_spawn(pid: Int32Array, file: string, call: SpawnCall): number;
   actionsInit(actions: Uint8Array): number;
@@ -72,6 +73,7 @@ function bind(koffi: typeof Koffi): Libc {
   const spawn = libc.func(
     'int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)',
   );
+  const prctl = libc.func('int prctl(int option, unsigned long, unsigned long, unsigned long, unsigned long)');
   const optional = (definition: string) => {
     try {
       return libc.func(definition);
@@ -88,6 +90,7 @@ function bind(koffi: typeof Koffi): Libc {
     waitid: libc.func('int waitid(int idtype, uint32_t id, _Out_ uint8_t *info, int options)'),
     getrlimit: libc.func('int getrlimit(int resource, _Out_ uint64_t *limit)'),
     setrlimit: libc.func('int setrlimit(int resource, const uint64_t *limit)'),
+    prctl: (option, argument) => Number(prctl(option, argument, 0, 0, 0)),
     posix_spawn: (pid, file, { actions, attributes, argv, environment }) =>
       Number(spawn(pid, file, actions, attributes, [...argv, null], [...environment, null])),
     actionsInit: libc.func('int posix_spawn_file_actions_init(void *fa)'),

@@ -3,7 +3,7 @@
 // here to years. The mark is on this program while it spawns, so the child has it from its first instruction.
 
 import { uptime } from 'node:os';
-import type { Mark } from '../process-tree.js';
+import type { ProcEntry } from '../proc-files.js';
 import { randomBelow } from '../random.js';
 import type { Libc } from './libc.js';
 
@@ -22,8 +22,8 @@ export class Lineage {
   readonly #libc: Libc;
   readonly #ownLimit = new BigUint64Array(2);
   readonly #markedLimit = new BigUint64Array(2);
-  /** What the uptime was when Node's clock began: asking for it at every spawn would read a file. Suspends make it too low, which does no harm. */
-  readonly #uptimeAtZero = uptime() - performance.now() / 1000;
+  /** Of no process that carries a mark, in ticks since boot. */
+  readonly #bornBefore = Math.floor(uptime()) * ticksPerSecond;
   #spawned = 0;
 
   private constructor(libc: Libc) {
@@ -37,22 +37,21 @@ export class Lineage {
   }
 
   /** Runs `spawn` so that what it spawns, and whatever descends from that, is marked. */
-  marked<T>(spawn: () => T): { result: T; isMarked: Mark } {
+  marked<T>(spawn: () => T): { result: T; mark: string } {
     this.#spawned = (this.#spawned + 1) % processCount;
     const mark = this.prefix + String(this.#spawned).padStart(processDigits, '0');
-    const notBefore = Math.floor(this.#uptimeAtZero + performance.now() / 1000) * ticksPerSecond;
     this.#markedLimit[0] = BigInt(mark);
     this.#libc.setrlimit(RLIMIT_RTTIME, this.#markedLimit);
     try {
-      const result = spawn();
-      return {
-        result,
-        isMarked: (entry, table) =>
-          Number(entry.born) >= notBefore && mayBeOrphan(entry.ppid) && table.lineageOf(entry.pid) === mark,
-      };
+      return { result: spawn(), mark };
     } finally {
       this.#libc.setrlimit(RLIMIT_RTTIME, this.#ownLimit);
     }
+  }
+
+  /** Older than this program's first mark: it need not be asked for one. */
+  isTooOld({ born }: ProcEntry): boolean {
+    return Number(born) < this.#bornBefore;
   }
 
   #probe(): boolean {
@@ -66,12 +65,4 @@ export class Lineage {
     libc.setrlimit(RLIMIT_RTTIME, this.#ownLimit);
     return readBack[0] === this.#markedLimit[0];
   }
-}
-
-/**
- * Orphans go to init or to whoever collects them, and to this program only where it is init. Elsewhere a marked child of
- * this program that is not the leader was started by another thread in the same instant, and is not ours to end.
- */
-function mayBeOrphan(ppid: number): boolean {
-  return ppid !== process.pid || process.pid === 1;
 }

@@ -4,23 +4,31 @@ import { closeSync, constants as fsConstants, openSync } from 'node:fs';
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
-import type { Backend, Child, ChildEvents, ResolvedCommand } from '../child.js';
+import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
-import { ProcTableReader } from '../proc-table.js';
-import { MarkedTree } from '../process-tree.js';
+import { type ProcEntry, hasChildrenFiles } from '../proc-files.js';
+import { FoundTree, type TreeFinder } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
 import { ReadTurns } from '../read-turns.js';
+import { Slices } from '../slices.js';
 import { errnoOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
+import { TreeScan } from '../tree-scan.js';
 import { type Quarry, Watchdog } from '../watchdog.js';
 import { type ChildParts, WiredChild } from '../wired-child.js';
 import type { Libc } from './libc.js';
 import { Lineage } from './lineage.js';
+import { Orphans } from './orphans.js';
 import { Reaper } from './reaper.js';
 import { Spawner, type Stdio, errnoName } from './spawner.js';
+import { TreeWalk } from './tree-walk.js';
 
 const O_CLOEXEC = 0o2000000;
 const TIOCSWINSZ = 0x5414;
+const PR_SET_CHILD_SUBREAPER = 36;
+
+/** Longest that following trees keeps the event loop in one turn, in milliseconds: thousands of trees may be ended at once. */
+const sliceMs = 4;
 
 /** Bytes read at a time: a chunk's size, and what a pipe holds by default. One buffer serves every child, since reads are copied at once. */
 const readBytes = 64 * 1024;
@@ -37,17 +45,17 @@ interface Wiring {
 
 export class LinuxBackend implements Backend {
   readonly name = 'linux';
-  readonly procs = new ProcTableReader();
   readonly #libc: Libc;
   readonly #clock: Clock;
   readonly #spawner: Spawner;
   readonly #reaper: Reaper;
   readonly #lineage: Lineage | undefined;
   readonly #watchdog: Watchdog;
+  readonly #finder: TreeFinder;
   readonly #turns = new ReadTurns();
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
 
-  constructor(libc: Libc, clock: Clock) {
+  constructor(libc: Libc, { clock, orphans }: BackendOptions) {
     this.#libc = libc;
     this.#clock = clock;
     this.#spawner = new Spawner(libc);
@@ -55,6 +63,7 @@ export class LinuxBackend implements Backend {
     this.#lineage = Lineage.create(libc);
     const quarry: Quarry = this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix };
     this.#watchdog = new Watchdog(quarry, clock);
+    this.#finder = this.#followTrees(orphans);
   }
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
@@ -63,7 +72,7 @@ export class LinuxBackend implements Backend {
     const execution = { ...command, stdio: wiring.stdio };
     const spawned = this.#lineage?.marked(() => this.#spawner.spawn(execution)) ?? {
       result: this.#spawner.spawn(execution),
-      isMarked: () => false,
+      mark: undefined,
     };
     wiring.childFds.forEach((fd) => closeSync(fd));
     const pid = spawned.result;
@@ -72,7 +81,7 @@ export class LinuxBackend implements Backend {
       throw spawnFailureFrom(pid, command.file, command.cwd);
     }
     if (this.#lineage === undefined) this.#watchdog.guard(pid);
-    const tree = new MarkedTree(pid, this.procs, spawned.isMarked);
+    const tree = new FoundTree(this.#finder, { pid, mark: spawned.mark });
     const child = new WiredChild({ pid, tree, ...wiring.connect(events) }, events);
     this.#reaper.watch(pid, (status) => {
       this.#watchdog.leaderReaped(pid);
@@ -82,8 +91,24 @@ export class LinuxBackend implements Backend {
   }
 
   async close(): Promise<void> {
+    const isGone = this.#reaper.isIdle && !this.#finder.isAnyLeft();
     this.#reaper.close();
-    await this.#watchdog.close();
+    await this.#watchdog.close(isGone ? 'gone' : 'left');
+  }
+
+  /** How trees are found, and who gets what has lost its parents. */
+  #followTrees(wanted: BackendOptions['orphans']): TreeFinder {
+    const { prefix = 'none' } = this.#lineage ?? {};
+    const isTooOld = (entry: ProcEntry) => this.#lineage?.isTooOld(entry) ?? true;
+    if (!hasChildrenFiles()) {
+      return new TreeScan({ marks: { prefix, isTooOld, mayCarry: ({ ppid }) => ppid !== process.pid || process.pid === 1 } });
+    }
+    const adopts = process.pid === 1 || (wanted === 'adopt' && this.#libc.prctl(PR_SET_CHILD_SUBREAPER, 1) === 0);
+    const isStarted = (pid: number) => this.#reaper.isWatched(pid) || this.#watchdog.pid === pid;
+    const slices = new Slices(sliceMs);
+    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, slices });
+    if (adopts) this.#reaper.adopt(found);
+    return new TreeWalk(found, slices);
   }
 
   #openPipes(isStdinOpen: boolean): Wiring {

@@ -1,8 +1,8 @@
-// Collects the exit status of our children and of nobody else's: the program we live in may have children of its own.
+// Collects the exit status of our children, and orphans that came to this program; the children that it has besides are left alone.
 
 import type { Clock, Timer } from '../../base/clock.js';
 import type { WaitStatus } from '../child.js';
-import { readProcTable } from '../proc-table.js';
+import { childrenOfThread, readLinuxEntry } from '../proc-files.js';
 import { signalName } from '../signals.js';
 import type { Libc } from './libc.js';
 
@@ -14,8 +14,19 @@ const P_ALL = 0;
 /** Where siginfo_t has the pid of the child. */
 const pidOffset = 16;
 
-/** SIGCHLD announces every exit; this look catches one that somebody else's signal handling swallowed, or collected for itself. */
+/** SIGCHLD announces every exit; this look catches one that other code's signal handling swallowed, or collected for itself. */
 const sweepMs = 1_000;
+
+/** Longest that collecting keeps the event loop in one turn, in milliseconds: thousands of processes may end at once. */
+const sliceMs = 4;
+
+/** Orphans that come to this program. */
+export interface AdoptedOrphans {
+  /** Whether this child of ours is an orphan from one of our trees. */
+  isOurs(pid: number): boolean;
+  /** It was collected: its pid may have a new owner. */
+  collected(pid: number): void;
+}
 
 export class Reaper {
   readonly #libc: Libc;
@@ -26,9 +37,12 @@ export class Reaper {
   readonly #status = new Int32Array(1);
   #ownMaxRssKib = 0;
   readonly #collect = () => this.#collectExited();
+  #isCollecting = false;
   /** Also what keeps the program alive while a child runs: a signal listener does not. */
   #sweep: Timer | undefined;
-  #adoption: Timer | undefined;
+  /** Undefined where orphans go elsewhere. */
+  #orphans: AdoptedOrphans | undefined;
+  #strangers: Timer | undefined;
 
   constructor(libc: Libc, clock: Clock) {
     this.#libc = libc;
@@ -36,7 +50,16 @@ export class Reaper {
     // One listener per server in this program is meant, so Node's warning of a leak must count them in.
     process.setMaxListeners(process.getMaxListeners() + 1);
     process.on('SIGCHLD', this.#collect);
-    if (process.pid === 1) this.#adoptOrphans(new Set());
+  }
+
+  /** From now on orphans come to this program, and are collected. */
+  adopt(orphans: AdoptedOrphans): void {
+    this.#orphans = orphans;
+  }
+
+  /** Whether this is a child that is being watched: it keeps its pid until it is collected here. */
+  isWatched(pid: number): boolean {
+    return this.#live.has(pid);
   }
 
   /** `ended` is called once, never before this returns. */
@@ -45,12 +68,17 @@ export class Reaper {
     if (this.#sweep === undefined) this.#armSweep();
   }
 
+  /** Nothing is being watched. */
+  get isIdle(): boolean {
+    return this.#live.size === 0;
+  }
+
   close(): void {
     process.off('SIGCHLD', this.#collect);
     process.setMaxListeners(process.getMaxListeners() - 1);
     this.#sweep?.cancel();
-    this.#adoption?.cancel();
-    this.#adoption = undefined;
+    this.#strangers?.cancel();
+    this.#orphans = undefined;
   }
 
   #armSweep(): void {
@@ -61,38 +89,71 @@ export class Reaper {
     });
   }
 
-  /** Peeks at any exited child, which costs the same for one live child and for a thousand, and collects it when it is ours. */
   #collectExited(): void {
-    for (;;) {
+    if (this.#isCollecting) return; // a slice of it is under way
+    this.#isCollecting = true;
+    const isOver = this.#collectSlice();
+    this.#isCollecting = !isOver;
+    if (!isOver) {
+      setImmediate(() => {
+        this.#isCollecting = false;
+        this.#collectExited();
+      });
+    } else if (this.#live.size === 0) {
+      this.#sweep?.cancel();
+      this.#sweep = undefined;
+    }
+  }
+
+  /** Peeks at any exited child, which costs the same for one live child and for a thousand, and collects it when it is ours. False when there is more to do. */
+  #collectSlice(): boolean {
+    for (const endsAt = performance.now() + sliceMs; performance.now() < endsAt;) {
       this.#info.fill(0);
-      if (this.#libc.waitid(P_ALL, 0, this.#info, WEXITED | WNOHANG | WNOWAIT) !== 0) break;
+      if (this.#libc.waitid(P_ALL, 0, this.#info, WEXITED | WNOHANG | WNOWAIT) !== 0) return true;
       const pid = this.#info.readInt32LE(pidOffset);
-      if (pid === 0) break;
+      if (pid === 0) return true;
       if (this.#live.has(pid)) this.#reap(pid);
+      else if (this.#orphans?.isOurs(pid) === true) this.#collectOrphan(pid);
       else {
-        // Somebody else's child hides ours from the peek until its owner collects it.
+        // A child of other code in this program hides ours from the peek until that code collects it.
         this.#reapAll();
-        break;
+        if (this.#orphans !== undefined && this.#strangers === undefined) this.#watchStrangers(new Set());
+        return true;
       }
     }
-    if (this.#live.size > 0 || this.#sweep === undefined) return;
-    this.#sweep.cancel();
-    this.#sweep = undefined;
+    return false;
+  }
+
+  #collectOrphan(pid: number): void {
+    this.#libc.wait4(pid, this.#status, WNOHANG, this.#usage);
+    this.#orphans?.collected(pid);
   }
 
   /**
-   * Where this program is init, as in a container, orphans are its to collect. One that is still there a sweep later
-   * has no other owner: Node collects its own children within a turn of the event loop.
+   * An orphan that changed its limits cannot be told from a child of other code in this program. One that is still not collected a
+   * sweep later has no other owner: Node collects its own children within a turn of the event loop.
    */
-  #adoptOrphans(seen: ReadonlySet<number>): void {
-    this.#adoption = this.#clock.afterIdle(sweepMs, () => {
-      const table = readProcTable().catch(() => undefined); // out of descriptors: the next look makes up for it
-      void table.then((read) => {
-        const orphans = read?.entries.filter(({ pid, ppid, isZombie }) => isZombie && ppid === 1 && !this.#live.has(pid)) ?? [];
-        for (const { pid } of orphans) if (seen.has(pid)) this.#libc.wait4(pid, this.#status, WNOHANG, this.#usage);
-        if (this.#adoption !== undefined) this.#adoptOrphans(new Set(orphans.map(({ pid }) => pid)));
-      });
+  #watchStrangers(seen: ReadonlySet<number>): void {
+    this.#strangers = this.#clock.afterIdle(sweepMs, () => {
+      this.#strangers = undefined;
+      if (this.#orphans === undefined) return;
+      const strangers = new Set(this.#exitedStrangers());
+      for (const pid of strangers) {
+        if (!seen.has(pid) && !this.#orphans.isOurs(pid)) continue;
+        this.#collectOrphan(pid);
+        strangers.delete(pid);
+      }
+      if (strangers.size > 0) this.#watchStrangers(strangers);
+      this.#collectExited();
     });
+  }
+
+  #exitedStrangers(): number[] {
+    try {
+      return childrenOfThread(process.pid, process.pid).filter((pid) => !this.#live.has(pid) && readLinuxEntry(pid)?.isZombie === true);
+    } catch {
+      return []; // out of descriptors: the next sweep makes up for it
+    }
   }
 
   #reapAll(): void {

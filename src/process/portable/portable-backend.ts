@@ -10,11 +10,11 @@ import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '.
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
 import { ReadTurns } from '../read-turns.js';
-import { ProcTableReader } from '../proc-table.js';
-import { MarkedTree } from '../process-tree.js';
+import { FoundTree } from '../process-tree.js';
 import { PtyOutput } from '../pty-output.js';
 import { signalName } from '../signals.js';
 import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from '../spawn-failure.js';
+import { TreeScan } from '../tree-scan.js';
 import { Watchdog } from '../watchdog.js';
 import { type ChildParts, WiredChild } from '../wired-child.js';
 import { type NativePty, loadNodePty } from './node-pty.js';
@@ -27,7 +27,7 @@ const renameScript = 'my $file = shift; exec { $file } @ARGV';
 
 export class PortableBackend implements Backend {
   readonly name = 'portable';
-  readonly procs = new ProcTableReader();
+  readonly #finder = new TreeScan();
   readonly #turns = new ReadTurns();
   readonly #clock: Clock;
   readonly #watchdog: Watchdog;
@@ -52,13 +52,13 @@ export class PortableBackend implements Backend {
         ? this.#forkTerminal(command, command.io, { events, exited })
         : this.#spawnPipes(command, { events, exited });
     this.#watchdog.guard(parts.pid);
-    const tree = new MarkedTree(parts.pid, this.procs, () => false);
+    const tree = new FoundTree(this.#finder, { pid: parts.pid, mark: undefined });
     const child = new WiredChild({ ...parts, tree }, events);
     return child;
   }
 
   async close(): Promise<void> {
-    await this.#watchdog.close();
+    await this.#watchdog.close('left'); // it knows the groups that are not empty
   }
 
   #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Omit<ChildParts, 'tree'> {

@@ -1,0 +1,141 @@
+// Where processes go that lose their parents: to this program when it adopts them (PR_SET_CHILD_SUBREAPER, or init itself), otherwise to
+// one of its own ancestors. Looking there costs what these have as children, not what the machine runs.
+
+import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../proc-files.js';
+import { addTo } from '../proc-table.js';
+import type { Freshness } from '../process-tree.js';
+import type { Slices } from '../slices.js';
+
+/** Living processes that may be orphans of ours, at one moment. */
+export interface OrphanLook {
+  /** By the mark they carry. */
+  readonly marked: ReadonlyMap<string, readonly number[]>;
+  /** Adopted by this program without a mark of ours: its own other children, and descendants that changed their limits. */
+  readonly unmarked: readonly ProcEntry[];
+  /** False when one may have been missed. */
+  readonly isCertain: boolean;
+}
+
+export interface OrphanOptions {
+  /** Whether orphans come to this program. */
+  readonly adopts: boolean;
+  /** First digits of every mark that this program makes. */
+  readonly prefix: string;
+  /** Whether an unreaped child of this program was started by Sluice: it is nobody's orphan. */
+  readonly isStarted: (pid: number) => boolean;
+  /** Older processes carry no mark of ours. */
+  readonly isTooOld: (entry: ProcEntry) => boolean;
+  readonly slices: Slices;
+}
+
+/** Lists read for one look at most: where processes come and go during each of them, one more proves nothing new. */
+const mostPasses = 20;
+
+export class Orphans {
+  readonly #options: OrphanOptions;
+  /** Marks of adopted children. They keep their pids until this program collects them, so a pid names one process here. */
+  readonly #adopted = new Map<number, string>();
+  #current: Promise<OrphanLook> | undefined;
+  #isNew = false;
+
+  constructor(options: OrphanOptions) {
+    this.#options = options;
+  }
+
+  look(freshness: Freshness): Promise<OrphanLook> {
+    if (freshness === 'new' && !this.#isNew) this.expire();
+    if (this.#current === undefined) {
+      const current = this.#options.slices.run(this.#looking());
+      this.#current = current;
+      this.#isNew = true;
+      queueMicrotask(() => (this.#isNew = false));
+      const forget = () => setImmediate(() => this.#current === current && this.expire());
+      current.then(forget, forget);
+    }
+    return this.#current;
+  }
+
+  expire(): void {
+    this.#current = undefined;
+  }
+
+  /** The mark of ours that a listed process carries, if any. */
+  markOf(pid: number): string | undefined {
+    const known = this.#adopted.get(pid);
+    if (known !== undefined) return known;
+    const lineage = readLineage(pid);
+    if (!lineage.startsWith(this.#options.prefix)) return undefined;
+    if (this.#options.adopts) this.#adopted.set(pid, lineage);
+    return lineage;
+  }
+
+  /** Whether this exited child of ours is an orphan from one of our trees: it carries a mark, or is in the session of a living leader. */
+  isOurs(pid: number): boolean {
+    try {
+      if (this.markOf(pid) !== undefined) return true;
+      const session = readLinuxEntry(pid)?.session;
+      return session !== undefined && this.#options.isStarted(session);
+    } catch {
+      return false; // out of descriptors: a later sweep collects it
+    }
+  }
+
+  /** This adopted child was collected: its pid may have a new owner. */
+  collected(pid: number): void {
+    this.#adopted.delete(pid);
+  }
+
+  /** Pids of possible orphans, as of now. */
+  list(): number[] {
+    const { adopts, isStarted } = this.#options;
+    // The kernel gives orphans to the first thread. Only this program collects its own children, so nothing is missing in this list.
+    if (adopts) return childrenOfThread(process.pid, process.pid).filter((pid) => !isStarted(pid));
+    return ancestors().flatMap((ancestor) => childrenOf(ancestor));
+  }
+
+  /**
+   * Lists until a list holds nothing new. A process that dies while it is judged has given its children away after the list was read;
+   * when all that were listed have been judged, the next list holds what they left.
+   */
+  *#looking(): Generator<void, OrphanLook> {
+    const marked = new Map<string, number[]>();
+    const unmarked: ProcEntry[] = [];
+    const judged = new Set<number>();
+    for (let pass = 0; pass < mostPasses; pass += 1) {
+      const unjudged = this.list().filter((pid) => !judged.has(pid));
+      if (unjudged.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
+      let isStill = this.#options.adopts;
+      for (const pid of unjudged) {
+        judged.add(pid);
+        const entry = readLinuxEntry(pid);
+        const mark = entry === undefined || entry.isZombie || !this.#mayCarry(entry) ? undefined : this.markOf(pid);
+        if (mark !== undefined) addTo(marked, mark, pid);
+        else if (entry?.isZombie === false) unmarked.push(entry);
+        else isStill = false;
+        yield;
+      }
+      if (isStill) return { marked, unmarked, isCertain: true };
+    }
+    return { marked, unmarked, isCertain: false };
+  }
+
+  /** A marked child of a program that adopts none was started by another thread in the instant of a spawn, and is not ours to end. */
+  #mayCarry(entry: ProcEntry): boolean {
+    return !this.#options.isTooOld(entry) && (this.#options.adopts || entry.ppid !== process.pid);
+  }
+}
+
+/** This program's parents, up to init. */
+function ancestors(): ProcEntry[] {
+  const found: ProcEntry[] = [];
+  for (let pid = process.ppid; pid > 0;) {
+    const entry = readLinuxEntry(pid);
+    if (entry === undefined || found.length === mostAncestors) break;
+    found.push(entry);
+    pid = entry.ppid;
+  }
+  return found;
+}
+
+/** Deeper nests of parents are not known. */
+const mostAncestors = 100;

@@ -1,0 +1,106 @@
+// What /proc tells about one process. Facts only; reads are synchronous, small and about 10 µs each.
+
+import { closeSync, openSync, readSync, readdirSync } from 'node:fs';
+import { errnoOf } from './spawn-failure.js';
+
+export interface ProcEntry {
+  readonly pid: number;
+  readonly ppid: number;
+  readonly pgid: number;
+  /** Undefined where the platform does not tell. */
+  readonly session: number | undefined;
+  /** With the pid, names one process for all time: what the platform says about when it started. */
+  readonly born: string;
+  /** Dead as a whole. A process whose first thread alone has ended is alive, although the kernel shows that thread as a zombie. */
+  readonly isZombie: boolean;
+  /** Undefined where the platform does not tell. */
+  readonly threads?: number;
+}
+
+/** Undefined when there is no such process. */
+export function readLinuxEntry(pid: number): ProcEntry | undefined {
+  const stat = readProcFile(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  // The name is in parentheses and may itself contain parentheses and spaces.
+  const [state, ppid, pgid, session, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const threads = Number(rest[13]); // field 20, num_threads
+  const born = rest[15]; // field 22, starttime, in clock ticks since boot
+  return {
+    pid,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    session: Number(session),
+    born: born ?? '',
+    isZombie: state === 'X' || (state === 'Z' && threads <= 1),
+    threads,
+  };
+}
+
+/** The soft real-time limit, which Sluice uses as a mark that all descendants inherit (see linux/lineage.ts): 'gone' when there is no such process. */
+export function readLineage(pid: number): string | 'gone' {
+  const limits = readProcFile(`/proc/${pid}/limits`);
+  return limits === undefined ? 'gone' : (/^Max realtime timeout +(\d+) /m.exec(limits)?.[1] ?? 'unlimited');
+}
+
+/** Whether the kernel lists the children of a process. */
+export function hasChildrenFiles(): boolean {
+  try {
+    return readProcFile(`/proc/self/task/${process.pid}/children`) !== undefined;
+  } catch {
+    return true; // out of descriptors, most likely: later reads say so themselves
+  }
+}
+
+/** Pids of the children that a thread has started or adopted. Empty when it has gone. */
+export function childrenOfThread(pid: number, tid: number): number[] {
+  const text = readProcFile(`/proc/${pid}/task/${tid}/children`);
+  return text === undefined || text === '' ? [] : text.trimEnd().split(' ').map(Number);
+}
+
+/**
+ * The children of all threads. A list of more than one page may lack a living child while others of the same parent are being collected:
+ * it helps to find, but proves nothing.
+ */
+export function childrenOf({ pid, threads }: Pick<ProcEntry, 'pid' | 'threads'>): number[] {
+  if (threads === 1) return childrenOfThread(pid, pid);
+  let tids: string[];
+  try {
+    tids = readdirSync(`/proc/${pid}/task`);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+  return tids.flatMap((tid) => childrenOfThread(pid, Number(tid)));
+}
+
+/** A list of children can be long; everything else here is well under a page. */
+const buffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** The file's text, or undefined when its process has gone. Only a program's name may be something else than ASCII, and it is not looked at. */
+function readProcFile(path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+  try {
+    let text = '';
+    for (;;) {
+      const length = readSync(fd, buffer);
+      if (length === 0) return text;
+      text += buffer.toString('latin1', 0, length);
+    }
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function isGone(error: unknown): boolean {
+  const errno = errnoOf(error);
+  return errno === 'ENOENT' || errno === 'ESRCH' || errno === 'EACCES';
+}
