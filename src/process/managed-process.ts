@@ -120,6 +120,11 @@ export class ManagedProcess {
     return this.#isClosed;
   }
 
+  /** Nothing of its tree is left, and that was checked. */
+  get isTreeGone(): boolean {
+    return this.#termination.isOver && this.#survivors.length === 0;
+  }
+
   /** Resolves when the process has ended and everything it wrote itself is in the log. */
   get exited(): Promise<Ending> {
     return this.#exited.promise;

@@ -36,10 +36,10 @@ export function readLinuxEntry(pid: number): ProcEntry | undefined {
   };
 }
 
-/** The soft real-time limit, which Sluice uses as a mark that all descendants inherit (see linux/lineage.ts): 'gone' when there is no such process. */
-export function readLineage(pid: number): string | 'gone' {
+/** The soft real-time limit, which Sluice uses as a mark that all descendants inherit (see linux/lineage.ts). Undefined when there is no such process. */
+export function readLineage(pid: number): string | undefined {
   const limits = readProcFile(`/proc/${pid}/limits`);
-  return limits === undefined ? 'gone' : (/^Max realtime timeout +(\d+) /m.exec(limits)?.[1] ?? 'unlimited');
+  return limits === undefined ? undefined : (/^Max realtime timeout +(\d+) /m.exec(limits)?.[1] ?? 'unlimited');
 }
 
 /** Whether the kernel lists the children of a process. */

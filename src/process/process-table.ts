@@ -109,12 +109,12 @@ export class ProcessTable {
 
   #forget(forgotten: ManagedProcess): void {
     this.#loosen(forgotten);
-    if (this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
+    if (!forgotten.isTreeGone && this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
   }
 
   #loosen(loosened: ManagedProcess): void {
     this.#drop(loosened);
-    this.#loose.push({ tree: loosened.tree, pid: loosened.pid });
+    if (!loosened.isTreeGone) this.#loose.push({ tree: loosened.tree, pid: loosened.pid });
   }
 
   #drop(dropped: ManagedProcess): void {

@@ -94,7 +94,8 @@ export class FoundTree implements ProcessTree {
   }
 
   leaderReaped(): void {
-    this.#kin = { ...this.#kin, isLeaderReaped: true };
+    const known = new Map([...this.#kin.known].filter(([pid]) => pid !== this.#kin.pid));
+    this.#kin = { ...this.#kin, isLeaderReaped: true, known };
     this.#finder.expire(); // in a look taken before, the leader would seem to be a new owner of its own pid
   }
 }

@@ -53,7 +53,8 @@ export class TreeScan implements TreeFinder {
 
   chase({ mark }: Kin): void {
     if (mark === undefined) return; // without marks no process can be judged alone
-    const kill = (entry: ProcEntry) => void (!entry.isZombie && readLineage(entry.pid) === mark && signalPid(entry.pid, 'SIGKILL'));
+    const kill = (entry: ProcEntry) =>
+      void (!entry.isZombie && readLineage(entry.pid) === mark && signalPid(entry.pid, 'SIGKILL'));
     void this.#readTable(kill).catch(() => {}); // out of descriptors: the next look makes up for it
   }
 
@@ -78,7 +79,7 @@ export class TreeScan implements TreeFinder {
   }
 
   async #scan(): Promise<Scan> {
-    const lineages = new Map<ProcEntry, string>();
+    const lineages = new Map<ProcEntry, string | undefined>();
     const marks = this.#marks;
     const seen = (entry: ProcEntry) => void (marks?.isTooOld(entry) === false && lineages.set(entry, readLineage(entry.pid)));
     const table = await this.#readTable(marks === undefined ? undefined : seen);
@@ -87,16 +88,16 @@ export class TreeScan implements TreeFinder {
     let hasUnknown = false;
     const adopters = ancestorsIn(table);
     for (const [entry, lineage] of lineages) {
-      if (lineage !== 'gone') {
+      if (lineage !== undefined) {
         if (marks?.mayCarry(entry) === true && lineage.startsWith(marks.prefix)) addTo(marked, lineage, entry);
         continue;
       }
       const parent = table.get(entry.ppid);
       if (parent === undefined || adopters.has(parent)) hasUnknown = true;
       else {
-        const parentsLineage = lineages.get(parent) ?? 'unlimited'; // older than this program, so it carries no mark of ours
-        if (parentsLineage === 'gone') hasUnknown = true;
-        else missed.add(parentsLineage);
+        const parentsLineage = lineages.get(parent);
+        if (parentsLineage !== undefined) missed.add(parentsLineage);
+        else if (lineages.has(parent)) hasUnknown = true; // and otherwise older than this program, so that it carries no mark of ours
       }
     }
     return { table, marked, missed, hasUnknown };
@@ -113,7 +114,13 @@ function seedsOf(kin: Kin, { table, marked }: Scan, isPidReused: boolean): ProcE
   if (isPidReused) return [...seen, ...carriers];
   // A process in the leader's group or session got there through the leader.
   const leader = table.get(kin.pid);
-  return [...(leader === undefined ? [] : [leader]), ...seen, ...carriers, ...table.inGroup(kin.pid), ...table.inSession(kin.pid)];
+  return [
+    ...(leader === undefined ? [] : [leader]),
+    ...seen,
+    ...carriers,
+    ...table.inGroup(kin.pid),
+    ...table.inSession(kin.pid),
+  ];
 }
 
 /** Where orphans can go: this program's parents, up to init. */

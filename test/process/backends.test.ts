@@ -110,6 +110,25 @@ describe('a backend', () => {
   });
 });
 
+for (const name of ['linux', 'portable'] as const) {
+  describe(`a watchdog of the ${name} backend`, { skip: noTerminal }, () => {
+    guardAgainstLeaks();
+
+    test('that is stopped is replaced, since it would sleep through the end of the program', async () => {
+      await using client = connectInProcess({ backend: name });
+      await using _ = await client.start({ argv: ['sleep', '60'], env });
+      const [first] = await watchdogs();
+      assert.ok(first);
+      process.kill(first.pid, 'SIGSTOP');
+      await eventually(async () => {
+        const [second, ...others] = await watchdogs();
+        assert.ok(second && second.pid !== first.pid);
+        assert.deepEqual(others, []);
+      });
+    });
+  });
+}
+
 /** Those of this program that live, with the groups they were started with. */
 async function watchdogs(): Promise<{ pid: number; groups: string | undefined }[]> {
   const { entries } = await readProcTable();

@@ -200,6 +200,19 @@ describe('the end', () => {
     assert.deepEqual(events.slice(3).map(withoutTime), ['gone, left: nobody']);
   });
 
+  test('does not come while a look may have missed a member', async (t) => {
+    const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
+    termination.begin(0);
+    await clock.advance(0);
+    tree.isCertain = false;
+    die(leader, outsider);
+    await clock.advance(1_000);
+    assert.equal(events.length, 2);
+    tree.isCertain = true;
+    await clock.advance(100);
+    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: nobody']);
+  });
+
   test('is under way from the first request until it comes', async (t) => {
     const { clock, termination, die } = treeOf(t, leader);
     const states = [termination.isUnderWay];

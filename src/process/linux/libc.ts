@@ -15,6 +15,10 @@ export interface Libc {
   getrlimit(resource: number, limit: BigUint64Array): number;
   setrlimit(resource: number, limit: BigUint64Array): number;
   prctl(option: number, argument: number): number;
+  /** For options that tell something. */
+  prctlGet(option: number, value: Int32Array): number;
+  /** Also of a zombie. */
+  getsid(pid: number): number;
   /** Unlike the others it returns the errno itself. */
   posix_spawn(pid: Int32Array, file: string, call: SpawnCall): number;
   actionsInit(actions: Uint8Array): number;
@@ -74,6 +78,7 @@ function bind(koffi: typeof Koffi): Libc {
     'int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)',
   );
   const prctl = libc.func('int prctl(int option, unsigned long, unsigned long, unsigned long, unsigned long)');
+  const prctlGet = libc.func('int prctl(int option, _Out_ int *value, unsigned long, unsigned long, unsigned long)');
   const optional = (definition: string) => {
     try {
       return libc.func(definition);
@@ -90,6 +95,8 @@ function bind(koffi: typeof Koffi): Libc {
     waitid: libc.func('int waitid(int idtype, uint32_t id, _Out_ uint8_t *info, int options)'),
     getrlimit: libc.func('int getrlimit(int resource, _Out_ uint64_t *limit)'),
     setrlimit: libc.func('int setrlimit(int resource, const uint64_t *limit)'),
+    getsid: libc.func('int getsid(int pid)'),
+    prctlGet: (option, value) => Number(prctlGet(option, value, 0, 0, 0)),
     prctl: (option, argument) => Number(prctl(option, argument, 0, 0, 0)),
     posix_spawn: (pid, file, { actions, attributes, argv, environment }) =>
       Number(spawn(pid, file, actions, attributes, [...argv, null], [...environment, null])),

@@ -26,9 +26,10 @@ import { TreeWalk } from './tree-walk.js';
 const O_CLOEXEC = 0o2000000;
 const TIOCSWINSZ = 0x5414;
 const PR_SET_CHILD_SUBREAPER = 36;
+const PR_GET_CHILD_SUBREAPER = 37;
 
 /** Longest that following trees keeps the event loop in one turn, in milliseconds: thousands of trees may be ended at once. */
-const sliceMs = 4;
+const sliceMs = 2;
 
 /** Bytes read at a time: a chunk's size, and what a pipe holds by default. One buffer serves every child, since reads are copied at once. */
 const readBytes = 64 * 1024;
@@ -103,10 +104,14 @@ export class LinuxBackend implements Backend {
     if (!hasChildrenFiles()) {
       return new TreeScan({ marks: { prefix, isTooOld, mayCarry: ({ ppid }) => ppid !== process.pid || process.pid === 1 } });
     }
-    const adopts = process.pid === 1 || (wanted === 'adopt' && this.#libc.prctl(PR_SET_CHILD_SUBREAPER, 1) === 0);
+    if (wanted === 'adopt') this.#libc.prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const setting = new Int32Array(1);
+    this.#libc.prctlGet(PR_GET_CHILD_SUBREAPER, setting); // another part of this program may have asked for it
+    const adopts = process.pid === 1 || setting[0] === 1;
     const isStarted = (pid: number) => this.#reaper.isWatched(pid) || this.#watchdog.pid === pid;
     const slices = new Slices(sliceMs);
-    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, slices });
+    const sessionOf = (pid: number) => this.#libc.getsid(pid);
+    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, sessionOf, slices });
     if (adopts) this.#reaper.adopt(found);
     return new TreeWalk(found, slices);
   }

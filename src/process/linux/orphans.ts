@@ -23,6 +23,7 @@ export interface OrphanOptions {
   readonly prefix: string;
   /** Whether an unreaped child of this program was started by Sluice: it is nobody's orphan. */
   readonly isStarted: (pid: number) => boolean;
+  readonly sessionOf: (pid: number) => number;
   /** Older processes carry no mark of ours. */
   readonly isTooOld: (entry: ProcEntry) => boolean;
   readonly slices: Slices;
@@ -64,17 +65,16 @@ export class Orphans {
     const known = this.#adopted.get(pid);
     if (known !== undefined) return known;
     const lineage = readLineage(pid);
-    if (!lineage.startsWith(this.#options.prefix)) return undefined;
+    if (lineage?.startsWith(this.#options.prefix) !== true) return undefined;
     if (this.#options.adopts) this.#adopted.set(pid, lineage);
     return lineage;
   }
 
-  /** Whether this exited child of ours is an orphan from one of our trees: it carries a mark, or is in the session of a living leader. */
+  /** Whether this exited child of ours is an orphan from one of our trees: it is in the session of an unreaped leader, or carries a mark. */
   isOurs(pid: number): boolean {
+    const { isStarted, sessionOf } = this.#options;
     try {
-      if (this.markOf(pid) !== undefined) return true;
-      const session = readLinuxEntry(pid)?.session;
-      return session !== undefined && this.#options.isStarted(session);
+      return isStarted(sessionOf(pid)) || this.markOf(pid) !== undefined;
     } catch {
       return false; // out of descriptors: a later sweep collects it
     }

@@ -18,7 +18,7 @@ const pidOffset = 16;
 const sweepMs = 1_000;
 
 /** Longest that collecting keeps the event loop in one turn, in milliseconds: thousands of processes may end at once. */
-const sliceMs = 4;
+const sliceMs = 2;
 
 /** Orphans that come to this program. */
 export interface AdoptedOrphans {
@@ -78,6 +78,7 @@ export class Reaper {
     process.setMaxListeners(process.getMaxListeners() - 1);
     this.#sweep?.cancel();
     this.#strangers?.cancel();
+    for (const pid of this.#exitedStrangers()) if (this.#orphans?.isOurs(pid) === true) this.#collectOrphan(pid);
     this.#orphans = undefined;
   }
 
@@ -136,10 +137,9 @@ export class Reaper {
   #watchStrangers(seen: ReadonlySet<number>): void {
     this.#strangers = this.#clock.afterIdle(sweepMs, () => {
       this.#strangers = undefined;
-      if (this.#orphans === undefined) return;
       const strangers = new Set(this.#exitedStrangers());
       for (const pid of strangers) {
-        if (!seen.has(pid) && !this.#orphans.isOurs(pid)) continue;
+        if (!seen.has(pid) && this.#orphans?.isOurs(pid) !== true) continue;
         this.#collectOrphan(pid);
         strangers.delete(pid);
       }
@@ -149,8 +149,11 @@ export class Reaper {
   }
 
   #exitedStrangers(): number[] {
+    if (this.#orphans === undefined) return [];
     try {
-      return childrenOfThread(process.pid, process.pid).filter((pid) => !this.#live.has(pid) && readLinuxEntry(pid)?.isZombie === true);
+      return childrenOfThread(process.pid, process.pid).filter(
+        (pid) => !this.#live.has(pid) && readLinuxEntry(pid)?.isZombie === true,
+      );
     } catch {
       return []; // out of descriptors: the next sweep makes up for it
     }

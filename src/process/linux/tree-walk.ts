@@ -42,7 +42,9 @@ export class TreeWalk implements TreeFinder {
 
   isAnyLeft(): boolean {
     try {
-      return this.#orphans.list().some((pid) => this.#orphans.markOf(pid) !== undefined && readLinuxEntry(pid)?.isZombie === false);
+      return this.#orphans
+        .list()
+        .some((pid) => this.#orphans.markOf(pid) !== undefined && readLinuxEntry(pid)?.isZombie === false);
     } catch {
       return true; // out of descriptors
     }
@@ -50,7 +52,7 @@ export class TreeWalk implements TreeFinder {
 }
 
 function* walk(kin: Kin, orphans: OrphanLook): Generator<void, Found> {
-  const isPidReused = kin.isLeaderReaped && existsSync(`/proc/${kin.pid}`);
+  const isPidReused = kin.isLeaderReaped && exists(kin.pid);
   const members: ProcEntry[] = [];
   const queue = seedsOf(kin, orphans, isPidReused);
   const queued = new Set(queue);
@@ -74,9 +76,14 @@ function* walk(kin: Kin, orphans: OrphanLook): Generator<void, Found> {
 function seedsOf(kin: Kin, { marked, unmarked }: OrphanLook, isPidReused: boolean): number[] {
   const seeds = new Set(kin.mark === undefined ? [] : marked.get(kin.mark));
   if (!kin.isLeaderReaped) seeds.add(kin.pid);
-  for (const [pid, born] of kin.known) if (!seeds.has(pid) && readLinuxEntry(pid)?.born === born) seeds.add(pid);
+  for (const [pid, born] of kin.known) if (!seeds.has(pid) && exists(pid) && readLinuxEntry(pid)?.born === born) seeds.add(pid);
   // A process in the leader's group or session got there through the leader.
   const isRelated = ({ pgid, session }: ProcEntry) => pgid === kin.pid || session === kin.pid;
   if (!isPidReused) for (const entry of unmarked) if (isRelated(entry)) seeds.add(entry.pid);
   return [...seeds];
+}
+
+/** A tenth of what it costs to fail to read about a process. */
+function exists(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
 }
