@@ -16,7 +16,10 @@ export class Slices {
     this.#sliceMs = sliceMs;
   }
 
-  /** Begins before it returns if this turn has time left and no earlier work waits. Works are done one after another; each yields after a step. */
+  /**
+   * Begins before it returns if this turn has time left and no other work waits. The oldest and the newest work take turns, a step each: a
+   * short look need not wait until the thousands before it are over, and these are not kept waiting by newer ones.
+   */
   run<T>(work: Iterator<void, T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#tasks.push({
@@ -43,9 +46,10 @@ export class Slices {
         if (this.#tasks.length > 0) this.#runSlice();
       });
     } else if (performance.now() >= this.#endsAt) return;
-    // A task stays in the list until it is over, so that a task it leads to does not begin inside it.
-    for (let [task] = this.#tasks; task !== undefined; [task] = this.#tasks) {
-      if (task.step()) this.#tasks.shift();
+    for (let isNewest = false; this.#tasks.length > 0; isNewest = !isNewest) {
+      const isOver = this.#tasks.at(isNewest ? -1 : 0)?.step();
+      if (isOver === true && isNewest) this.#tasks.pop();
+      else if (isOver === true) this.#tasks.shift();
       if (performance.now() >= this.#endsAt) return;
     }
   }

@@ -31,13 +31,13 @@ describe('work in slices', () => {
     assert.deepEqual([steps, await result], [['a1', 'a2', 'a3'], 'a']);
   });
 
-  test('is done in order, and shares the time of one turn', async (t) => {
+  test('shares the time of one turn, and its oldest and newest parts take turns', async (t) => {
     const { steps, work } = stepping(t);
     const slices = new Slices(2);
-    const results = [slices.run(work('a', 1)), slices.run(work('b', 2)), slices.run(work('c', 1))];
-    assert.deepEqual(steps, ['a1', 'b1']);
+    const results = [slices.run(work('a', 4)), slices.run(work('b', 1)), slices.run(work('c', 1))];
+    assert.deepEqual(steps, ['a1', 'a2']);
     assert.deepEqual(await Promise.all(results), ['a', 'b', 'c']);
-    assert.deepEqual(steps, ['a1', 'b1', 'b2', 'c1']);
+    assert.deepEqual(steps, ['a1', 'a2', 'a3', 'c1', 'a4', 'b1']);
   });
 
   test('that fails does not keep the next one from its turn', async (t) => {
