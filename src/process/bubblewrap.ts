@@ -1,8 +1,11 @@
 // The command line that makes bubblewrap show a command only what it may see, and whether that works on this machine.
 // Knows namespaces and mounts; knows no policies.
 
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
+import { Writable } from 'node:stream';
+import { compileFilter } from './seccomp.js';
 import { findProgram, spawnFailed } from './spawn-failure.js';
 
 /** What a command gets of a path and of everything below it, down to the next path with a view of its own. */
@@ -16,6 +19,8 @@ export interface Bubblewrap {
   /** Gives a program another name than its file's; undefined where there is none. */
   readonly perl: string | undefined;
   readonly userNamespace: readonly string[];
+  /** Which system calls are denied, for each of the two networks. */
+  readonly filters: Readonly<Record<Enclosure['network'], Uint8Array>>;
 }
 
 export interface Enclosure {
@@ -56,23 +61,33 @@ const isolation = [
   '--die-with-parent',
 ];
 
+/** The filter is read from descriptor 3, which bubblewrap closes: it has no option that takes a file. */
+const filtered = ['--seccomp', '3'];
+
 /** bubblewrap takes no more, the command's own arguments included. */
 const maxArguments = 9_000;
 
 /** Gives a program another name than its file's: exec with the name as an argument of its own. */
 const renameScript = 'my $file = shift; exec { $file } @ARGV';
 
+/** A command line whose program is `env`, and what it has to find on descriptor 3: without that it does not run. */
+export interface Enclosed {
+  readonly args: readonly string[];
+  readonly fd3: Uint8Array;
+}
+
 /**
- * Arguments for `env`, the program to run. A signal to the group, from a terminal or from the server, reaches bubblewrap's own
+ * The command shut in. A signal to the group, from a terminal or from the server, reaches bubblewrap's own
  * processes as well, and would end the sandbox before the command can answer. So they block every signal, and only the command
  * is given them back. Until that is done, some milliseconds after the start, it hears none but SIGKILL.
  */
-export function enclosed(bubblewrap: Bubblewrap, enclosure: Enclosure, command: InnerCommand): string[] {
+export function enclosed(bubblewrap: Bubblewrap, enclosure: Enclosure, command: InnerCommand): Enclosed {
   const { bwrap, env, userNamespace } = bubblewrap;
   const { views, network, cwd } = enclosure;
   const argv = [
     ...userNamespace,
     ...isolation,
+    ...filtered,
     ...(network === 'none' ? ['--unshare-net'] : []),
     ...mounts(views),
     ...['--chdir', cwd, '--'],
@@ -84,7 +99,7 @@ export function enclosed(bubblewrap: Bubblewrap, enclosure: Enclosure, command: 
     const most = maxArguments - argv.length + command.argv.length;
     throw spawnFailed('badArgument', `argv has ${command.argv.length} strings; in this sandbox there can be ${most}`);
   }
-  return ['--block-signal', bwrap, ...argv];
+  return { args: ['--block-signal', bwrap, ...argv], fd3: bubblewrap.filters[network] };
 }
 
 function startOf({ file, argv, name }: InnerCommand, { perl }: Bubblewrap): readonly string[] {
@@ -132,15 +147,19 @@ export async function tryBubblewrap(path: string | undefined): Promise<Trial> {
     return fails('bubblewrap is not in PATH: apt install bubblewrap; other systems have it under the same name');
   }
   const env = programIn(path, 'env');
-  if (env === undefined || (await run(env, ['--block-signal', env, '--default-signal'])).kind !== 'done') {
+  if (env === undefined || (await run(env, { args: ['--block-signal', env, '--default-signal'] })).kind !== 'done') {
     return fails('there is no env in PATH that can block signals: install GNU coreutils 8.31 or later');
+  }
+  const [none, shared] = [compileFilter(process.arch, 'none'), compileFilter(process.arch, 'shared')];
+  if (none === undefined || shared === undefined) {
+    return fails(`sandboxed commands need a machine of the kind x64 or arm64; the system calls of ${process.arch} are not known`);
   }
   const perl = programIn(path, 'perl');
   const enclosure: Enclosure = { views: new Map(everywhere), network: 'none', cwd: '/' };
   const command: InnerCommand = { file: env, argv: [env], name: 'leadsToFile', variables: {} };
   let problem = '';
   for (const userNamespace of userNamespaces) {
-    const bubblewrap = { bwrap, env, perl, userNamespace };
+    const bubblewrap = { bwrap, env, perl, userNamespace, filters: { none, shared } };
     const outcome = await run(env, enclosed(bubblewrap, enclosure, command));
     if (outcome.kind === 'done') return { kind: 'works', bubblewrap };
     if (outcome.kind === 'slow') return fails(`${bwrap} does not come to an end within ${patienceMs} ms; try it by hand`);
@@ -166,15 +185,24 @@ type Outcome = { readonly kind: 'done' } | { readonly kind: 'slow' } | { readonl
 /** Longest it may take to do nothing. */
 const patienceMs = 5_000;
 
-async function run(file: string, args: readonly string[]): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const options = { cwd: '/', env: {}, timeout: patienceMs, killSignal: 'SIGKILL' } as const;
-    execFile(file, args, options, (error, _stdout, stderr) => {
-      if (error === null) resolve({ kind: 'done' });
-      else if (error.killed === true) resolve({ kind: 'slow' });
-      else resolve({ kind: 'failed', problem: /^.+$/m.exec(stderr)?.[0] ?? `it ends with ${error.code}` });
-    });
-  });
+/** Characters kept of what a program says about its failure; its first line is told. */
+const maxProblemLength = 4096;
+
+async function run(file: string, { args, fd3 }: { readonly args: readonly string[]; readonly fd3?: Uint8Array }): Promise<Outcome> {
+  const options = { cwd: '/', env: {}, timeout: patienceMs, killSignal: 'SIGKILL' } as const;
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
+  const third = child.stdio[3];
+  if (third instanceof Writable) third.on('error', () => {}).end(fd3); // an answer without reading it is an answer
+  let stderr = '';
+  child.stderr?.on('data', (bytes: Buffer) => void (stderr = `${stderr}${bytes.toString()}`.slice(0, maxProblemLength)));
+  try {
+    await once(child, 'close');
+  } catch (error) {
+    return { kind: 'failed', problem: String(error) };
+  }
+  if (child.exitCode === 0) return { kind: 'done' };
+  if (child.killed) return { kind: 'slow' };
+  return { kind: 'failed', problem: /^.+$/m.exec(stderr)?.[0] ?? `it ends with ${child.exitCode ?? child.signalCode}` };
 }
 
 /** What usually keeps bubblewrap from working, in the order of how surely it does. */

@@ -11,6 +11,8 @@ export interface ResolvedCommand {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly io: Io;
+  /** What the program reads from descriptor 3, to its end; the descriptor is closed when absent. */
+  readonly fd3?: Uint8Array | undefined;
 }
 
 /** How the leader ended, as far as the operating system told. */

@@ -27,10 +27,10 @@ const noNetwork =
   'outside the sandbox; start the server with --token-file, or on a Unix socket';
 
 /**
- * Variables that make the loader and the C library use files of the command's choice, and PWD, which bubblewrap overwrites. The
- * processes outside must not have them. The list of processes shows them, so no secret may be among them.
+ * Variables that make the loader, the C library and perl use files of the command's choice, and PWD, which bubblewrap overwrites.
+ * The processes outside must not have them. The list of processes shows them, so no secret may be among them.
  */
-const insideOnly = /^(?:LD_.*|GLIBC_TUNABLES|MALLOC_.*|GCONV_PATH|LOCPATH|MUSL_LOCPATH|NLSPATH|LANGUAGE|PWD)$/;
+const insideOnly = /^(?:LD_.*|GLIBC_TUNABLES|MALLOC_.*|GCONV_PATH|LOCPATH|MUSL_LOCPATH|NLSPATH|LANGUAGE|PERL.*|PWD)$/;
 
 /**
  * Not covered: Unix sockets in folders that neither `hidden` nor sandbox-views.ts names; with the network shared, every service that
@@ -81,14 +81,15 @@ export class Sandbox {
     const network = policy.networkAccess === true ? 'shared' : 'none';
     if (network === 'shared' && this.#options.sharesNetwork === 'never')
       throw execError('sandboxUnavailable', { problem: noNetwork });
-    const argv = enclosed(bubblewrap, { views, network, cwd: cwd.real }, innerCommand(spec, views));
+    const { args, fd3 } = enclosed(bubblewrap, { views, network, cwd: cwd.real }, innerCommand(spec, views));
     return {
       program: { kind: 'exact', path: bubblewrap.env },
-      argv: ['env', ...argv],
+      argv: ['env', ...args],
       cwd: spec.cwd,
       env: Object.fromEntries(Object.entries(spec.env).filter(([name]) => !insideOnly.test(name))),
       io: spec.io,
       arg0: undefined,
+      fd3,
     };
   }
 
@@ -114,9 +115,9 @@ export async function prepareSandboxed(
 ): Promise<PreparedSpec> {
   const problem = policy.type === 'dangerFullAccess' ? undefined : await sandbox.ready();
   if (problem !== undefined) throw new Error(problem);
-  const { program, argv, cwd, env, io } = sandbox.wrap({ ...command, program: { kind: 'lookup' }, arg0: undefined }, policy);
+  const { program, argv, cwd, env, io, fd3 } = sandbox.wrap({ ...command, program: { kind: 'lookup' }, arg0: undefined }, policy);
   const file = program.kind === 'exact' ? program.path : findProgram(argv[0] ?? '', cwd, env['PATH']);
-  return { program: file, argv: [...argv], cwd, env: { ...env }, io };
+  return { program: file, argv: [...argv], cwd, env: { ...env }, io, ...(fd3 === undefined ? {} : { fd3 }) };
 }
 
 function innerCommand(spec: SpawnSpec, views: ReadonlyMap<string, View>): InnerCommand {

@@ -19,7 +19,12 @@ export interface SpawnSpec {
   readonly io: Io;
   /** What the program sees as its own name instead of argv[0]. */
   readonly arg0: string | undefined;
+  /** What the program reads from descriptor 3, to its end: at most `maxFd3Bytes`. The descriptor is closed when absent. */
+  readonly fd3?: Uint8Array | undefined;
 }
+
+/** An empty pipe takes this much at once, however little memory its user may have in pipes: so no spawn has to wait for a reader. */
+const maxFd3Bytes = 4096;
 
 /** `auto` takes the Linux backend where it works and the portable one elsewhere. */
 export type BackendName = 'auto' | 'linux' | 'portable';
@@ -37,7 +42,7 @@ export function spawnChild(backend: Backend, spec: SpawnSpec, events: ChildEvent
 }
 
 function resolveCommand(spec: SpawnSpec): ResolvedCommand {
-  const { argv, cwd, env, io } = spec;
+  const { argv, cwd, env, io, fd3 } = spec;
   const [name] = argv;
   if (name === undefined) throw spawnFailed('badArgument', 'argv must not be empty');
   refuseNul('argv', argv);
@@ -51,11 +56,13 @@ function resolveCommand(spec: SpawnSpec): ResolvedCommand {
   const misnamed = Object.keys(env).find((key) => key === '' || key.includes('='));
   if (misnamed !== undefined)
     throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name is not empty and has no "="`);
+  if (fd3 !== undefined && fd3.length > maxFd3Bytes)
+    throw spawnFailed('badArgument', `fd3 has ${fd3.length} bytes; there can be ${maxFd3Bytes}`);
   requireFolder(cwd);
   const file = spec.program.kind === 'exact' ? spec.program.path : findProgram(name, cwd, env['PATH']);
   if (!isAbsolute(file)) throw spawnFailed('badArgument', `program must be an absolute path, got "${file}"`);
   refuseNul('program', [file]);
-  return { file, argv: spec.arg0 === undefined ? argv : [spec.arg0, ...argv.slice(1)], cwd, env, io };
+  return { file, argv: spec.arg0 === undefined ? argv : [spec.arg0, ...argv.slice(1)], cwd, env, io, fd3 };
 }
 
 /** Linux takes no single argument or variable longer than this, the NUL at its end included. */

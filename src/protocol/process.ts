@@ -46,6 +46,10 @@ export const preparedSpec = v.object({
   cwd: v.string(),
   env: mapOf(v.string()),
   io,
+  fd3: v.pipe(
+    v.nullish(bytes),
+    v.description('What the program reads from descriptor 3, to its end: base64 of at most 4096 bytes. Closed when absent'),
+  ),
 });
 export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
 

@@ -49,8 +49,16 @@ function exactSpec(prepared: PreparedSpec, params: StartParams): SpawnSpec {
     (name) => params[name] !== undefined && params[name] !== null,
   );
   if (direct !== undefined) throw invalid(`${direct} and prepared contradict each other; put it inside prepared`);
-  const { program, argv, env, io } = prepared;
-  return { program: { kind: 'exact', path: program }, argv, cwd: nativePath(prepared.cwd), env, io, arg0: undefined };
+  const { program, argv, env, io, fd3 } = prepared;
+  return {
+    program: { kind: 'exact', path: program },
+    argv,
+    cwd: nativePath(prepared.cwd),
+    env,
+    io,
+    arg0: undefined,
+    fd3: fd3 ?? undefined,
+  };
 }
 
 /** `io` is the precise form; `tty` and `pipeStdin` are Codex's. Saying the same thing twice is fine. */

@@ -255,9 +255,12 @@ describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
   test('when the program that started it is killed, though nobody watches over it', async (t) => {
     const token = `token-${randomBytes(8).toString('hex')}`;
     t.after(() => living((words) => words.join(' ').includes(token)).forEach((pid) => process.kill(pid, 'SIGKILL')));
-    const { program, argv, env: variables } = await prepared(family(token), readOnly);
-    const script = `require('node:child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: 'ignore' })`;
-    const host = spawn(process.execPath, ['-e', script, program, ...argv.slice(1)], { env: variables, stdio: 'ignore' });
+    const { program, argv, env: variables, fd3 } = await prepared(family(token), readOnly);
+    const script = `const [, file, filter, ...args] = process.argv;
+      const stdio = ['ignore', 'ignore', 'ignore', 'pipe'];
+      require('node:child_process').spawn(file, args, { stdio }).stdio[3].end(Buffer.from(filter, 'hex'))`;
+    const filter = Buffer.from(fd3 ?? []).toString('hex');
+    const host = spawn(process.execPath, ['-e', script, program, filter, ...argv.slice(1)], { env: variables, stdio: 'ignore' });
     await started(token);
     host.kill('SIGKILL');
     await eventually(() => nothingLeft(token));

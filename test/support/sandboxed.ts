@@ -88,12 +88,12 @@ export function wrapped(spec: Partial<SpawnSpec>, policy: SandboxPolicy): Prepar
     arg0: undefined,
     ...spec,
   };
-  const { program, argv, cwd, env: environment, io } = sandbox.wrap(whole, policy);
-  return { program: program.kind === 'exact' ? program.path : '', argv: [...argv], cwd, env: { ...environment }, io };
+  const { program, argv, cwd, env: environment, io, fd3 } = sandbox.wrap(whole, policy);
+  return { program: program.kind === 'exact' ? program.path : '', argv: [...argv], cwd, env: { ...environment }, io, fd3 };
 }
 
 /** An executable file; gives its path. */
-export function putProgram(path: string, script: string): string {
+export function putProgram(path: string, script: string | Uint8Array): string {
   writeFileSync(path, script);
   chmodSync(path, 0o755);
   return path;

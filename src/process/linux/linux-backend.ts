@@ -1,6 +1,6 @@
 // Children over libc: posix_spawn, real pipes, /dev/ptmx. No thread per process; cost independent of the server's memory.
 
-import { closeSync, constants as fsConstants, openSync } from 'node:fs';
+import { closeSync, constants as fsConstants, openSync, writeSync } from 'node:fs';
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
@@ -70,12 +70,14 @@ export class LinuxBackend implements Backend {
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
     this.#watchdog.start();
     const wiring = command.io.kind === 'pty' ? this.#openTerminal(command.io) : this.#openPipes(command.io.stdin === 'open');
-    const execution = { ...command, stdio: wiring.stdio };
+    const fd3 = command.fd3 === undefined ? undefined : this.#filledPipe(command.fd3, wiring);
+    const execution = { ...command, stdio: wiring.stdio, fd3 };
     const spawned = this.#lineage?.marked(() => this.#spawner.spawn(execution)) ?? {
       result: this.#spawner.spawn(execution),
       mark: undefined,
     };
     wiring.childFds.forEach((fd) => closeSync(fd));
+    if (fd3 !== undefined) closeSync(fd3);
     const pid = spawned.result;
     if (typeof pid === 'string') {
       wiring.ownFds.forEach((fd) => closeSync(fd));
@@ -119,14 +121,9 @@ export class LinuxBackend implements Backend {
   #openPipes(isStdinOpen: boolean): Wiring {
     const opened: number[] = [];
     const pipe = (): [number, number] => {
-      const fds = new Int32Array(2);
-      if (this.#libc.pipe2(fds, O_CLOEXEC) !== 0) {
-        const errno = errnoName(this.#libc.errno());
-        opened.forEach((fd) => closeSync(fd));
-        throw spawnFailed('outOfResources', `no pipe for the process: ${errno}`);
-      }
+      const fds = this.#pipe(opened);
       opened.push(...fds);
-      return [fds[0] ?? -1, fds[1] ?? -1];
+      return fds;
     };
     const [ownStdout, stdout] = pipe();
     const [ownStderr, stderr] = pipe();
@@ -144,6 +141,25 @@ export class LinuxBackend implements Backend {
         return { input, output };
       },
     };
+  }
+
+  /** Reading and writing end. Frees what the caller has opened for the same child when there is none. */
+  #pipe(opened: readonly number[]): [number, number] {
+    const fds = new Int32Array(2);
+    if (this.#libc.pipe2(fds, O_CLOEXEC) !== 0) {
+      const errno = errnoName(this.#libc.errno());
+      opened.forEach((fd) => closeSync(fd));
+      throw spawnFailed('outOfResources', `no pipe for the process: ${errno}`);
+    }
+    return [fds[0] ?? -1, fds[1] ?? -1];
+  }
+
+  /** The reading end of a pipe that holds these bytes and their end. They are few enough for the pipe to take them at once. */
+  #filledPipe(bytes: Uint8Array, { childFds, ownFds }: Wiring): number {
+    const [reading, writing] = this.#pipe([...childFds, ...ownFds]);
+    writeSync(writing, bytes);
+    closeSync(writing);
+    return reading;
   }
 
   #readPipe(output: PipeOutput, stream: 'stdout' | 'stderr', fd: number): void {

@@ -8,7 +8,7 @@ const SETSIGDEF = 0x04;
 const SETSIGMASK = 0x08;
 const SETSID = 0x80;
 
-/** What becomes of the child's descriptors 0, 1 and 2; all others are closed. */
+/** What becomes of the child's descriptors 0, 1 and 2; all others but `fd3` are closed. */
 export type Stdio =
   | { readonly kind: 'terminal'; readonly path: string }
   | { readonly kind: 'pipes'; readonly stdin: number | undefined; readonly stdout: number; readonly stderr: number };
@@ -19,6 +19,8 @@ export interface Execution {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdio: Stdio;
+  /** Ours that becomes the child's descriptor 3. */
+  readonly fd3: number | undefined;
 }
 
 const O_RDONLY = 0;
@@ -42,7 +44,7 @@ export class Spawner {
 
   /** The pid of the new session leader, or the name of the errno that stopped it. */
   spawn(execution: Execution): number | string {
-    const { file, argv, cwd, env, stdio } = execution;
+    const { file, argv, cwd, env, stdio, fd3 } = execution;
     const libc = this.#libc;
     const actions = this.#actions;
     libc.actionsInit(actions);
@@ -59,7 +61,8 @@ export class Spawner {
         libc.addDup2(actions, stdio.stdout, 1);
         libc.addDup2(actions, stdio.stderr, 2);
       }
-      libc.addCloseFrom?.(actions, 3); // against descriptors that the program around us left inheritable
+      if (fd3 !== undefined) libc.addDup2(actions, fd3, 3); // last, because 3 may be one of the others
+      libc.addCloseFrom?.(actions, fd3 === undefined ? 3 : 4); // against descriptors that the program around us left inheritable
       const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
       const call = { actions, attributes: this.#attributes, argv, environment };
       let errno = libc.posix_spawn(this.#pid, file, call);

@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, existsSync, constants as fsConstants, openSync } from 'node:fs';
 import { basename } from 'node:path';
+import { Writable } from 'node:stream';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
 import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '../child.js';
@@ -24,6 +25,14 @@ const readBytes = 64 * 1024;
 
 /** Gives a program another name than its file's: exec with the name as an argument of its own. */
 const renameScript = 'my $file = shift; exec { $file } @ARGV';
+
+/** Perl itself must not be chosen by the PATH of the command: it runs before the command is shut in. */
+const perl = '/usr/bin/perl';
+
+/** Fills a pipe, makes it descriptor 3, and goes on as the program: Node leaves no descriptor open for what node-pty forks. */
+const fd3Script =
+  'require POSIX; my ($r, $w) = POSIX::pipe(); my $bytes = pack "H*", shift; POSIX::write($w, $bytes, length $bytes); ' +
+  'POSIX::close($w); if ($r != 3) { POSIX::dup2($r, 3); POSIX::close($r) } my $file = shift; exec { $file } @ARGV';
 
 export class PortableBackend implements Backend {
   readonly name = 'portable';
@@ -62,7 +71,7 @@ export class PortableBackend implements Backend {
   }
 
   #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Omit<ChildParts, 'tree'> {
-    const { file, argv, cwd, env, io } = command;
+    const { file, argv, cwd, env, io, fd3 } = command;
     const isStdinOpen = io.kind === 'pipe' && io.stdin === 'open';
     const child = orSpawnFailure(command, () =>
       spawn(file, argv.slice(1), {
@@ -70,9 +79,11 @@ export class PortableBackend implements Backend {
         cwd,
         env: { ...env },
         detached: true, // leader of its own session and group
-        stdio: [isStdinOpen ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+        stdio: [isStdinOpen ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(fd3 === undefined ? [] : ['pipe' as const])],
       }),
     );
+    const third = child.stdio[3];
+    if (third instanceof Writable) third.on('error', () => {}).end(fd3); // a program need not read it
     child.on('error', () => {}); // a spawn that failed has no pid, and is reported here and now
     if (child.pid === undefined || child.stdout === null || child.stderr === null)
       throw spawnFailureFrom(guessErrno(file), file, cwd);
@@ -96,7 +107,7 @@ export class PortableBackend implements Backend {
     }
     const errno = guessErrno(command.file);
     if (errno !== 'EAGAIN') throw spawnFailureFrom(errno, command.file, command.cwd);
-    const { file, args } = renamed(command);
+    const { file, args } = command.fd3 === undefined ? renamed(command) : withFd3(command, command.fd3);
     const env = Object.entries(command.env).map(([name, value]) => `${name}=${value}`);
     const { cwd } = command;
     const onExit = (code: number, signal: number) => exited(waitStatus(code, signal));
@@ -137,6 +148,11 @@ function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; arg
       error,
     );
   }
+}
+
+function withFd3({ file, argv }: ResolvedCommand, bytes: Uint8Array): { file: string; args: readonly string[] } {
+  if (!existsSync(perl)) throw spawnFailed('badArgument', `fd3, or a sandbox, on a terminal needs ${perl} on this machine`);
+  return { file: perl, args: ['-e', fd3Script, Buffer.from(bytes).toString('hex'), file, ...argv] };
 }
 
 /** child_process tells the errno only later. The file was found executable, so either its interpreter is missing or a resource is. */
