@@ -2,9 +2,10 @@
 // how that is enforced.
 
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type SandboxPolicy, execError } from '../protocol/index.js';
 import { type View, everywhere } from './bubblewrap.js';
+import { protectedIn, protectedLinkIn } from './sandbox-protected.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** The policies under which there is a sandbox. */
@@ -12,7 +13,7 @@ export type EnclosingPolicy = Exclude<SandboxPolicy, { type: 'dangerFullAccess' 
 
 export interface Surroundings {
   readonly cwd: Folder;
-  /** The command's own folder for temporary files, if it has one. */
+  /** The server's folder for temporary files, if it names one. The command's own must not decide what it may write. */
   readonly tmpdir: string | undefined;
   readonly hidden: readonly string[];
 }
@@ -34,28 +35,36 @@ export function viewsFor(policy: EnclosingPolicy, surroundings: Surroundings): M
   const { cwd } = surroundings;
   const hidden = surroundings.hidden.flatMap((path) => realPath(path) ?? []);
   const sockets = socketFolders().flatMap((path) => folderAt(path)?.real ?? []);
+  const writable = writableFolders(policy, surroundings, { hidden, sockets });
+  const entries = (untouchable: readonly string[]) => [
+    ...everywhere,
+    ...seen('hide', sockets),
+    ...seen('read', [...indispensable(), cwd.real, ...untouchable]),
+    ...seen('write', writable),
+    ...seen('read', writable.includes('/') ? ['/sys'] : []),
+    ...seen('hide', hidden),
+  ];
+  const views = changes(entries([]));
+  // A file of git may name any folder: what is hidden must not be handed in because of it.
+  const untouchable = writable.flatMap(protectedIn).flatMap((path) => realPath(path) ?? []);
+  return fastened(changes(entries(untouchable.filter((path) => viewOf(path, views) === 'write'))));
+}
+
+/** Throws for a named folder that cannot be handed in, also when it is only to be read. */
+function writableFolders(policy: EnclosingPolicy, { cwd, tmpdir }: Surroundings, covers: Covers): string[] {
   const named = [cwd, ...rootsOf(policy)];
-  const temporary = temporaryFolders(policy, surroundings.tmpdir);
+  const temporary = temporaryFolders(policy, tmpdir);
   const unlinked = policy.type === 'readOnly' ? [] : [...named, ...temporary].filter(({ path, real }) => path === real);
-  const obstacle = (folder: Folder) => coverOf(folder.real, { hidden, sockets }) ?? detourOf(folder, unlinked);
+  const obstacle = (folder: Folder) =>
+    coverOf(folder.real, covers) ??
+    detourOf(folder, unlinked) ??
+    (policy.type === 'readOnly' ? undefined : replaceableIn(folder.real));
   for (const folder of named) {
     const problem = obstacle(folder);
     if (problem !== undefined) throw invalid(`"${folder.path}" cannot be used in a sandbox: ${problem}`);
   }
-  const writable = policy.type === 'readOnly' ? [] : [...named, ...temporary.filter((each) => obstacle(each) === undefined)];
-  return fastened(
-    changes([
-      ...everywhere,
-      ...seen('hide', sockets),
-      ...seen('read', [...indispensable(), cwd.real]),
-      ...seen(
-        'write',
-        writable.map(({ real }) => real),
-      ),
-      ...seen('read', writable.some(({ real }) => real === '/') ? ['/sys'] : []),
-      ...seen('hide', hidden),
-    ]),
-  );
+  if (policy.type === 'readOnly') return [];
+  return [...named, ...temporary.filter((each) => obstacle(each) === undefined)].map(({ real }) => real);
 }
 
 export function viewOf(path: string, views: ReadonlyMap<string, View>): View | undefined {
@@ -90,12 +99,13 @@ function changes(entries: readonly (readonly [string, View])[]): Map<string, Vie
 }
 
 /**
- * Writable folders above something hidden get a view of their own, though it is the same: what has one cannot be renamed, and a
- * command could otherwise move what is hidden to where a later command finds it.
+ * Writable folders above something hidden or read-only get a view of their own, though it is the same: what has one cannot be
+ * renamed, and a command could otherwise move what is hidden to where a later command finds it, or put its own in the place of
+ * what it may only read.
  */
 function fastened(views: ReadonlyMap<string, View>): Map<string, View> {
-  const hidden = [...views].filter(([, view]) => view === 'hide');
-  const above = hidden.flatMap(([path]) => ancestorsOf(path)).filter((path) => viewOf(path, views) === 'write');
+  const closed = [...views].filter(([, view]) => view !== 'write');
+  const above = closed.flatMap(([path]) => ancestorsOf(path)).filter((path) => viewOf(path, views) === 'write');
   return byDepth(new Map([...views, ...seen('write', above)]));
 }
 
@@ -107,10 +117,12 @@ function seen(view: View, paths: readonly string[]): (readonly [string, View])[]
   return paths.map((path) => [path, view]);
 }
 
-function coverOf(
-  real: string,
-  covers: { readonly hidden: readonly string[]; readonly sockets: readonly string[] },
-): string | undefined {
+interface Covers {
+  readonly hidden: readonly string[];
+  readonly sockets: readonly string[];
+}
+
+function coverOf(real: string, covers: Covers): string | undefined {
   const ground = ownGround.find((path) => isWithin(real, path));
   if (ground !== undefined && !isWithin(real, '/dev/shm')) return `nothing of ${ground} is handed in`;
   const cover = covers.sockets.find((path) => path === real) ?? covers.hidden.find((path) => isWithin(real, path));
@@ -125,13 +137,28 @@ function detourOf({ path, real }: Folder, writable: readonly Folder[]): string |
   return left === undefined ? undefined : `a link in "${left.real}" leads to "${real}"; name that instead`;
 }
 
+function replaceableIn(folder: string): string | undefined {
+  const link = protectedLinkIn(folder);
+  return link === undefined ? undefined : `"${link}" is a link, which the command could replace; make it a folder`;
+}
+
 /**
  * Where programs listen that would do anything for whoever connects: the system's services, containers, displays, terminal
- * multiplexers, Sluice itself. A read-only file system keeps nobody from connecting.
+ * multiplexers. With a network, a read-only file system does not keep a command from connecting.
  */
 function socketFolders(): string[] {
-  const uid = process.getuid?.() ?? 0;
-  return ['/run', '/var/run', '/tmp/.X11-unix', '/tmp/.ICE-unix', `/tmp/tmux-${uid}`, `/tmp/sluice-${uid}`];
+  return ['/run', '/var/run', '/tmp/.X11-unix', '/tmp/.ICE-unix', `/tmp/tmux-${userId()}`];
+}
+
+/** Where a Sluice of this user may listen, now or later: the folders that the command line takes for the server in the background. */
+export function runtimeFolders(env: Readonly<Record<string, string | undefined>>): string[] {
+  const own = [env['TMPDIR'], env['TMP'], env['TEMP'], '/tmp'].map((folder) => [folder, `sluice-${userId()}`] as const);
+  const folders = [[env['XDG_RUNTIME_DIR'], 'sluice'] as const, ...own];
+  return folders.flatMap(([folder, name]) => (folder !== undefined && isAbsolute(folder) ? [join(folder, name)] : []));
+}
+
+function userId(): number {
+  return process.getuid?.() ?? 0;
 }
 
 /** What may lie in a hidden folder and yet is needed: the addresses of name servers, and all programs of a NixOS. */

@@ -1,16 +1,16 @@
 // A command and a policy -> the command enclosed by bubblewrap. Says what may be seen and written; how is bubblewrap's.
 
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.js';
 import { type PreparedSpec, type SandboxPolicy, execError, isExecError } from '../protocol/index.js';
 import { type Bubblewrap, type InnerCommand, type View, enclosed, tryBubblewrap } from './bubblewrap.js';
-import { folderAt, realPath, viewOf, viewsFor } from './sandbox-views.js';
+import { folderAt, realPath, runtimeFolders, viewOf, viewsFor } from './sandbox-views.js';
 import type { SpawnSpec } from './spawn.js';
-import { findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
+import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
 
 export interface SandboxOptions {
-  /** Its PATH is where bubblewrap is looked for. */
+  /** The server's own: PATH is where bubblewrap is looked for, TMPDIR is writable, XDG_RUNTIME_DIR tells where a Sluice may listen. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Files and folders that no sandboxed command may reach, such as the server's own sockets. What does not exist is passed over. */
   readonly hidden: readonly string[];
@@ -33,9 +33,9 @@ const noNetwork =
 const insideOnly = /^(?:LD_.*|GLIBC_TUNABLES|MALLOC_.*|GCONV_PATH|LOCPATH|MUSL_LOCPATH|NLSPATH|LANGUAGE|PERL.*|PWD)$/;
 
 /**
- * Not covered: Unix sockets in folders that neither `hidden` nor sandbox-views.ts names; with the network shared, every service that
- * trusts whoever connects, a Sluice on a loopback address among them; file systems that are mounted while the command runs; a
- * folder that a command under another policy has replaced by a link. Root is like an owner without privileges: files of other
+ * Not covered: with the network shared, every service that trusts its clients, on a loopback address or a Unix socket, unless
+ * `hidden` or sandbox-views.ts names its folder; names of sandbox-protected.ts that do not exist yet; file systems that are mounted
+ * while the command runs; a folder that a command under another policy has replaced by a link. Root is like an owner without privileges: files of other
  * users are theirs.
  */
 export class Sandbox {
@@ -77,10 +77,13 @@ export class Sandbox {
       const failure = existsSync(spec.cwd) ? 'cwdNotDirectory' : 'cwdNotFound';
       throw spawnFailed(failure, `cwd "${spec.cwd}" is not a folder that can be reached`);
     }
-    const views = viewsFor(policy, { cwd, tmpdir: spec.env['TMPDIR'], hidden: this.#options.hidden });
+    const { env, hidden, sharesNetwork } = this.#options;
     const network = policy.networkAccess === true ? 'shared' : 'none';
-    if (network === 'shared' && this.#options.sharesNetwork === 'never')
-      throw execError('sandboxUnavailable', { problem: noNetwork });
+    if (network === 'shared' && sharesNetwork === 'never') throw execError('sandboxUnavailable', { problem: noNetwork });
+    const ownFolders = runtimeFolders(env);
+    // What does not exist cannot be hidden. Without a network the filter leaves no socket to reach it with.
+    if (network === 'shared') ownFolders.forEach(makeFolder);
+    const views = viewsFor(policy, { cwd, tmpdir: env['TMPDIR'], hidden: [...hidden, ...ownFolders] });
     const { args, fd3 } = enclosed(bubblewrap, { views, network, cwd: cwd.real }, innerCommand(spec, views));
     return {
       program: { kind: 'exact', path: bubblewrap.env },
@@ -118,6 +121,16 @@ export async function prepareSandboxed(
   const { program, argv, cwd, env, io, fd3 } = sandbox.wrap({ ...command, program: { kind: 'lookup' }, arg0: undefined }, policy);
   const file = program.kind === 'exact' ? program.path : findProgram(argv[0] ?? '', cwd, env['PATH']);
   return { program: file, argv: [...argv], cwd, env: { ...env }, io, ...(fd3 === undefined ? {} : { fd3 }) };
+}
+
+/** Makes a folder for this user alone. Where this user may not make it, no server of this user can listen. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!['EEXIST', 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+  }
 }
 
 function innerCommand(spec: SpawnSpec, views: ReadonlyMap<string, View>): InnerCommand {

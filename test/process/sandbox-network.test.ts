@@ -2,13 +2,25 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { accessSync, constants, existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { connectInProcess } from '#src/index.js';
 import type { SandboxPolicy } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { fullAccess, noSandbox, outcome, readOnly, scratchFolders, shell, workspaceOnly } from '../support/sandboxed.js';
+import {
+  type Command,
+  fullAccess,
+  noSandbox,
+  outcome,
+  prepared,
+  readOnly,
+  scratchFolders,
+  shell,
+  textOf,
+  workspaceOnly,
+} from '../support/sandboxed.js';
 
 guardAgainstLeaks();
 
@@ -57,10 +69,8 @@ describe('the network', { skip: noSandbox }, () => {
       assert.equal(await connecting(path, online), 'exit 0: connected');
       assert.equal(await connecting(link, online), 'exit 0: connected');
       for (const hidden of [path, link]) {
-        for (const policy of [online, workspaceOnly]) {
-          assert.equal(await connecting(path, policy, [hidden]), 'exit 1: ECONNREFUSED');
-          assert.equal(await connecting(link, policy, [hidden]), 'exit 1: ECONNREFUSED');
-        }
+        assert.equal(await connecting(path, online, [hidden]), 'exit 1: ECONNREFUSED');
+        assert.equal(await connecting(link, online, [hidden]), 'exit 1: ECONNREFUSED');
       }
       const elsewhere = { argv: [process.execPath, '-e', connector, path], cwd: folders.outside, hidden: [folders.workspace] };
       assert.equal(await outcome(elsewhere, online), 'exit 1: ENOENT');
@@ -78,6 +88,47 @@ describe('the network', { skip: noSandbox }, () => {
       assert.equal(existsSync(path), true);
       assert.equal(await connecting(path, online, [path]), 'exit 1: ECONNREFUSED');
     });
+  });
+
+  /** Lets a command connect to a socket that appears only when the command runs already. */
+  async function connectingLater(path: string, command: Pick<Command, 'serverEnv'>, policy: SandboxPolicy): Promise<string> {
+    const waiting = `console.log('waiting'); process.stdin.once('data', () => { ${connector} });`;
+    const argv = [process.execPath, '-e', waiting, path];
+    await using client = connectInProcess();
+    await using child = await client.start({
+      prepared: await prepared({ argv, cwd: folders.workspace, io: { kind: 'pipe', stdin: 'open' }, ...command }, policy),
+    });
+    await child.collectUntil({ deadlineMs: 20_000, text: 'waiting' });
+    let answer = '';
+    mkdirSync(dirname(path), { recursive: true });
+    await listening({ path }, async () => {
+      await child.write('now');
+      answer = (await textOf(child)).trim();
+    });
+    return answer;
+  }
+
+  test('is the only way to a socket that appears while the command runs', async () => {
+    const path = join(folders.outside, 'later', 'server.sock');
+    assert.equal(await connectingLater(path, {}, fullAccess), 'connected');
+    for (const policy of [readOnly, workspaceOnly, { type: 'workspaceWrite' } as const]) {
+      assert.equal(await connectingLater(path, {}, policy), 'EPERM');
+    }
+  });
+
+  test('does not make a Sluice of the same user reachable that is started while the command runs', async () => {
+    const serverEnv = { XDG_RUNTIME_DIR: join(folders.root, 'session'), TMPDIR: join(folders.root, 'temporary') };
+    for (const folder of Object.values(serverEnv)) mkdirSync(folder);
+    const sockets = [
+      join(serverEnv.XDG_RUNTIME_DIR, 'sluice', 'socket'),
+      join(serverEnv.TMPDIR, `sluice-${process.getuid?.() ?? 0}`, 'socket'),
+    ];
+    for (const path of sockets) {
+      assert.equal(await connectingLater(path, { serverEnv }, online), 'ENOENT');
+      rmSync(dirname(path), { recursive: true });
+      assert.equal(await connectingLater(path, { serverEnv }, { ...online, writableRoots: [folders.root] }), 'ENOENT');
+    }
+    assert.equal(await connectingLater(join(folders.outside, 'other.sock'), { serverEnv }, online), 'connected');
   });
 
   test('does not make the sockets of the system reachable', { skip: onlyRootMayWrite('/run') }, async () => {

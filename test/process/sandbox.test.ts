@@ -91,6 +91,7 @@ describe('files', { skip: noSandbox }, () => {
     const command = {
       ...shell('(echo x > "$1") 2>/dev/null && echo tmp; (echo x > "$TMPDIR/file") 2>/dev/null && echo own; true', other),
       env: { ...env, TMPDIR: own },
+      serverEnv: { TMPDIR: own },
       cwd: folders.workspace,
     };
     const policies: SandboxPolicy[] = [
@@ -110,10 +111,18 @@ describe('files', { skip: noSandbox }, () => {
   test('in a TMPDIR that does not exist or is relative are no reason to fail', async () => {
     for (const TMPDIR of [join(folders.root, 'none'), 'relative', '', '/proc/self']) {
       assert.equal(
-        await outcome({ ...shell('true'), cwd: folders.workspace, env: { ...env, TMPDIR } }, { type: 'workspaceWrite' }),
+        await outcome({ ...shell('true'), cwd: folders.workspace, serverEnv: { TMPDIR } }, { type: 'workspaceWrite' }),
         'exit 0: ',
       );
     }
+  });
+
+  test('in a TMPDIR that only the command has stay read-only', async () => {
+    for (const TMPDIR of [folders.outside, '/']) {
+      const command = { ...shell(write, target), cwd: folders.workspace, env: { ...env, TMPDIR }, serverEnv: { TMPDIR: folders.workspace } };
+      assert.match(await outcome(command, { type: 'workspaceWrite', excludeSlashTmp: true }), /Read-only file system/);
+    }
+    assert.equal(existsSync(target), false);
   });
 
   test('of the machine itself stay closed to a command whose root is everything', async () => {

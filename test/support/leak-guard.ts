@@ -48,8 +48,8 @@ async function belongings(): Promise<Belongings> {
     children: table.entries.filter(({ ppid }) => ppid === process.pid).map(({ pid }) => pid),
     descriptors: openDescriptors(),
     resources: process.getActiveResourcesInfo(),
-    // Every test names its temporary folders like this.
-    files: readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-')),
+    // Every test names its temporary folders like this. The user's own folder for sockets stays: see process/sandbox-views.ts.
+    files: readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-') && name !== `sluice-${process.getuid?.() ?? 0}`),
   };
 }
 

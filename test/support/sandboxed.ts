@@ -36,12 +36,16 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
   readonly io?: SpawnSpec['io'];
   readonly hidden?: readonly string[];
+  /** Laid over the environment of the sandbox itself, which is the server's. */
+  readonly serverEnv?: Readonly<Record<string, string>>;
 }
 
 export async function prepared(command: Command, policy: SandboxPolicy): Promise<PreparedSpec> {
   const spec = { cwd: '/', env, io: { kind: 'pipe', stdin: 'closed' }, ...command } as const;
-  const { hidden } = command;
-  return prepareSandboxed(spec, policy, hidden === undefined ? sandbox : new Sandbox({ env: process.env, hidden }));
+  const { hidden, serverEnv } = command;
+  const isPlain = hidden === undefined && serverEnv === undefined;
+  const own = isPlain ? sandbox : new Sandbox({ env: { ...process.env, ...serverEnv }, hidden: hidden ?? [] });
+  return prepareSandboxed(spec, policy, own);
 }
 
 /** How it ended, and everything it wrote, as in 'exit 0: text'. */
