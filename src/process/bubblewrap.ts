@@ -188,7 +188,10 @@ const patienceMs = 5_000;
 /** Characters kept of what a program says about its failure; its first line is told. */
 const maxProblemLength = 4096;
 
-async function run(file: string, { args, fd3 }: { readonly args: readonly string[]; readonly fd3?: Uint8Array }): Promise<Outcome> {
+async function run(
+  file: string,
+  { args, fd3 }: { readonly args: readonly string[]; readonly fd3?: Uint8Array },
+): Promise<Outcome> {
   const options = { cwd: '/', env: {}, timeout: patienceMs, killSignal: 'SIGKILL' } as const;
   const child = spawn(file, args, { ...options, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
   const third = child.stdio[3];

@@ -7,7 +7,17 @@ import { compileFilter } from '#src/process/seccomp.js';
 import { findProgram } from '#src/process/spawn-failure.js';
 import type { SandboxPolicy } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { env, fullAccess, noSandbox, outcome, putProgram, readOnly, scratchFolders, shell, workspaceOnly } from '../support/sandboxed.js';
+import {
+  env,
+  fullAccess,
+  noSandbox,
+  outcome,
+  putProgram,
+  readOnly,
+  scratchFolders,
+  shell,
+  workspaceOnly,
+} from '../support/sandboxed.js';
 
 guardAgainstLeaks();
 
@@ -17,7 +27,8 @@ const otherMachine = process.arch === 'x64' ? false : 'the numbers of these syst
 
 /** Makes each system call with nothing but zeros, unless arguments are named, and prints the errno, 0 for none. */
 async function errnos(calls: readonly (readonly number[])[], policy: SandboxPolicy): Promise<string> {
-  const script = 'for (@ARGV) { my @call = map { $_ + 0 } split /,/; $! = 0; syscall($call[0], map { $_ // 0 } @call[1..5]); print $! + 0, "\n" }';
+  const script =
+    'for (@ARGV) { my @call = map { $_ + 0 } split /,/; $! = 0; syscall($call[0], map { $_ // 0 } @call[1..5]); print $! + 0, "\n" }';
   const command = { argv: ['perl', '-e', script, ...calls.map((call) => call.join(','))], cwd: folders.workspace };
   return (await outcome(command, policy)).replaceAll('\n', ' ');
 }
@@ -93,7 +104,8 @@ describe('the filter', { skip: noSandbox }, () => {
       say_("datagram pair", socketpair(my $g, my $h, AF_UNIX, SOCK_DGRAM, 0));
       say_("raw pair", socketpair(my $i, my $j, AF_UNIX, SOCK_RAW, 0));
       say_("internet", socket(my $k, AF_INET, SOCK_STREAM, 0));`;
-    const answers = async (policy: SandboxPolicy) => (await outcome({ argv: ['perl', '-e', script] }, policy)).replaceAll('\n', ', ');
+    const answers = async (policy: SandboxPolicy) =>
+      (await outcome({ argv: ['perl', '-e', script] }, policy)).replaceAll('\n', ', ');
     const offline =
       'exit 0: stream denied, datagram denied, stream pair made, packet pair made, datagram pair denied, raw pair denied, internet made';
     assert.equal(await answers(readOnly), offline);

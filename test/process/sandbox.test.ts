@@ -119,7 +119,12 @@ describe('files', { skip: noSandbox }, () => {
 
   test('in a TMPDIR that only the command has stay read-only', async () => {
     for (const TMPDIR of [folders.outside, '/']) {
-      const command = { ...shell(write, target), cwd: folders.workspace, env: { ...env, TMPDIR }, serverEnv: { TMPDIR: folders.workspace } };
+      const command = {
+        ...shell(write, target),
+        cwd: folders.workspace,
+        env: { ...env, TMPDIR },
+        serverEnv: { TMPDIR: folders.workspace },
+      };
       assert.match(await outcome(command, { type: 'workspaceWrite', excludeSlashTmp: true }), /Read-only file system/);
     }
     assert.equal(existsSync(target), false);

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { homedir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect, connectInProcess, isExecError, prepareSandboxed } from '#src/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overStdio, overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
-import { fullAccess, noSandbox, readOnly } from '../support/sandboxed.js';
+import { fullAccess, noSandbox, readOnly, workspaceOnly } from '../support/sandboxed.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const shell = (script: string) => ['sh', '-c', script];
@@ -19,9 +19,8 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
   let inside = '';
   let outside = '';
   before(() => {
-    // Not below /tmp, which is writable for workspaceWrite.
-    inside = realpathSync(mkdtempSync(join(homedir(), 'sluice-in-')));
-    outside = realpathSync(mkdtempSync(join(homedir(), 'sluice-out-')));
+    inside = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-in-')));
+    outside = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-out-')));
     symlinkSync(outside, join(inside, 'link'));
   });
   after(() => {
@@ -29,16 +28,17 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
   });
   guardAgainstLeaks();
 
+  // Only the folder of the command is writable, wherever the folders of this test are: they may be below /tmp.
   const attempts: readonly [string, string, object][] = [
     ['writes nothing when all is read-only', 'echo x > inside/file', readOnly],
-    ['writes nothing outside its roots', 'echo x > outside/file', { type: 'workspaceWrite' }],
-    ['does not get out through a link', 'echo x > inside/link/file', { type: 'workspaceWrite' }],
+    ['writes nothing outside its roots', 'echo x > outside/file', workspaceOnly],
+    ['does not get out through a link', 'echo x > inside/link/file', workspaceOnly],
     [
       'does not get out through the root of another process',
       'echo x > /proc/1/root/outside/file || echo x > /proc/self/root/outside/file',
-      { type: 'workspaceWrite' },
+      workspaceOnly,
     ],
-    ['does not get out through ..', 'echo x > inside/../$(basename outside)/file', { type: 'workspaceWrite' }],
+    ['does not get out through ..', 'echo x > inside/../$(basename outside)/file', workspaceOnly],
   ];
   for (const [sentence, script, sandboxPolicy] of attempts) {
     test(`${sentence}, which the same command does without a sandbox`, async () => {
@@ -147,7 +147,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
         env: { PATH: process.env['PATH'] ?? '' },
         io: { kind: 'pipe', stdin: 'closed' },
       },
-      { type: 'workspaceWrite' },
+      workspaceOnly,
     );
     await using child = await client.start({ prepared });
     const lines: string[] = [];
@@ -160,7 +160,7 @@ describe('where there is no bubblewrap', () => {
   guardAgainstLeaks();
 
   test('a sandboxed command is refused, with what to install', async () => {
-    const folder = mkdtempSync(join(homedir(), 'sluice-path-'));
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-path-'));
     try {
       writeFileSync(join(folder, 'nothing'), '');
       await using client = connectInProcess({ surroundings: { cwd: '/', env: { PATH: folder } } });
