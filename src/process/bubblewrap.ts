@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { compileFilter } from './seccomp.js';
 import { findProgram, spawnFailed } from './spawn-failure.js';
 
 /** What a command gets of a path and of everything below it, down to the next path with a view of its own. */
@@ -150,6 +149,7 @@ export async function tryBubblewrap(path: string | undefined): Promise<Trial> {
   if (env === undefined || (await run(env, { args: ['--block-signal', env, '--default-signal'] })).kind !== 'done') {
     return fails('there is no env in PATH that can block signals: install GNU coreutils 8.31 or later');
   }
+  const { compileFilter } = await import('./seccomp.js');
   const [none, shared] = [compileFilter(process.arch, 'none'), compileFilter(process.arch, 'shared')];
   if (none === undefined || shared === undefined) {
     return fails(`sandboxed commands need a machine of the kind x64 or arm64; the system calls of ${process.arch} are not known`);

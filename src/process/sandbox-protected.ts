@@ -1,7 +1,7 @@
 // Folders that programs outside trust: what lies in them is run (hooks of git) or believed (settings, credentials). They stay
 // read-only, though they lie in a writable folder.
 
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
+import { type Stats, closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { errnoOf } from './spawn-failure.js';
 
@@ -14,15 +14,25 @@ const maxPointerBytes = 4096 + 64;
 export function protectedIn(folder: string): string[] {
   return names.flatMap((name) => {
     const path = join(folder, name);
-    const kind = lstatSync(path, { throwIfNoEntry: false });
-    if (kind === undefined) return [];
-    return name === '.git' && kind.isFile() ? [path, ...gitFolders(path)] : [path];
+    const found = statsOf(path);
+    if (found === undefined) return [];
+    return name === '.git' && found.isFile() ? [path, ...gitFolders(path)] : [path];
   });
 }
 
 /** One of them that is a link: it cannot be kept from being replaced, because nothing can be mounted over a link. */
 export function protectedLinkIn(folder: string): string | undefined {
-  return names.map((name) => join(folder, name)).find((path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink());
+  return names.map((name) => join(folder, name)).find((path) => statsOf(path)?.isSymbolicLink() === true);
+}
+
+/** Of a link, not of where it leads. Undefined for what cannot be reached: the command cannot reach it either. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 /** In a worktree or a submodule: the folder of its own, and the one with hooks and settings that it shares with others. */

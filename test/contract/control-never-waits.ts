@@ -203,5 +203,25 @@ export function controlNeverWaits(connector: Connector): void {
       const { text } = await child.collectUntil({ deadlineMs: 20_000, text: '\n' });
       assert.equal(text, 'named /tmp\n');
     });
+
+    test('a prepared command reads from descriptor 3 what it was given there, and nothing else', async () => {
+      await using client = await connector.connect();
+      const script = 'cat <&3 | od -An -v -tu1 | tr -d " \\n" | cksum; ls /proc/$$/fd 2>/dev/null | grep -c "^[3-9]$"';
+      const results = [];
+      for (const [, io] of bothKinds) {
+        for (const fd3 of [Uint8Array.of(0, 255, 10), new Uint8Array(4096).fill(7), undefined]) {
+          const prepared = { program: '/bin/sh', argv: ['sh', '-c', `(${script}) 2>/dev/null`], cwd: '/', env, io, fd3 };
+          await using child = await client.start({ prepared });
+          const chunks: Uint8Array[] = [];
+          for await (const { bytes } of child.output) chunks.push(bytes);
+          results.push(Buffer.concat(chunks).toString().replaceAll('\r', ''));
+        }
+      }
+      const [small, large, absent] = results;
+      assert.deepEqual(results, [small, large, absent, small, large, absent]);
+      assert.equal(new Set(results).size, 3);
+      const tooLarge = { program: '/bin/sh', argv: ['sh'], cwd: '/', env: {}, io: closedPipe, fd3: new Uint8Array(4097) };
+      await assert.rejects(client.start({ prepared: tooLarge }), /fd3 has 4097 bytes; there can be 4096/);
+    });
   });
 }

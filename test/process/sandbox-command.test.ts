@@ -78,6 +78,17 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.notDeepEqual(readdirSync(folders.outside), []);
   });
 
+  test('has no say in what perl does outside, which the portable backend needs on a terminal', async () => {
+    const module = join(folders.workspace, 'Trace.pm');
+    writeFileSync(module, `package Trace; open my $file, '>', '${folders.outside}/trace'; 1;`);
+    const trace = { ...env, PERL5OPT: '-MTrace', PERL5LIB: folders.workspace };
+    await using client = connectInProcess({ backend: 'portable' });
+    const command = { ...shell('echo "$PERL5OPT"'), cwd: folders.workspace, env: trace, io: terminal };
+    await using child = await client.start({ prepared: await prepared(command, workspaceOnly) });
+    assert.equal(await textOf(child), '-MTrace\r\n');
+    assert.deepEqual(readdirSync(folders.outside), []);
+  });
+
   test('has its working folder, mask and open files as outside', async () => {
     const link = join(folders.root, 'link');
     symlinkSync(folders.workspace, link);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { connectInProcess } from '#src/index.js';
 import { compileFilter } from '#src/process/seccomp.js';
 import { findProgram } from '#src/process/spawn-failure.js';
 import type { SandboxPolicy } from '#src/protocol/index.js';
@@ -12,10 +13,12 @@ import {
   fullAccess,
   noSandbox,
   outcome,
+  prepared,
   putProgram,
   readOnly,
   scratchFolders,
   shell,
+  textOf,
   workspaceOnly,
 } from '../support/sandboxed.js';
 
@@ -120,6 +123,18 @@ describe('the filter', { skip: noSandbox }, () => {
       [await outcome(command, readOnly), await outcome(command, fullAccess)],
       ['exit 0: denied', 'exit 0: not denied'],
     );
+  });
+
+  test('cannot be left out: without it the command does not run', async () => {
+    const { fd3, ...spec } = await prepared(shell('echo ran'), readOnly);
+    assert.equal(fd3 instanceof Uint8Array, true);
+    await using client = connectInProcess();
+    for (const given of [undefined, new Uint8Array(), new Uint8Array(8)]) {
+      await using child = await client.start({ prepared: { ...spec, fd3: given } });
+      assert.match(await textOf(child), /^bwrap: /);
+      const ending = await child.closed;
+      assert.deepEqual([ending.kind, ending.kind === 'code' && ending.code], ['code', 1]);
+    }
   });
 
   test('holds for what a command starts', { skip: otherMachine }, async () => {

@@ -6,7 +6,9 @@ import { accessSync, constants, existsSync, mkdirSync, rmSync, symlinkSync } fro
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { runtimePath } from '#src/cli/serve/runtime-folder.js';
 import { connectInProcess } from '#src/index.js';
+import { runtimeFolders } from '#src/process/sandbox-views.js';
 import type { SandboxPolicy } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import {
@@ -114,6 +116,15 @@ describe('the network', { skip: noSandbox }, () => {
     for (const policy of [readOnly, workspaceOnly, { type: 'workspaceWrite' } as const]) {
       assert.equal(await connectingLater(path, {}, policy), 'EPERM');
     }
+  });
+
+  test('is no way to the server in the background, wherever the command line puts it', () => {
+    const [session, temporary] = [join(folders.root, 'session'), join(folders.root, 'temporary')];
+    mkdirSync(session);
+    for (const env of [{}, { XDG_RUNTIME_DIR: session }, { XDG_RUNTIME_DIR: join(folders.root, 'none') }]) {
+      assert.equal(runtimeFolders({ TMPDIR: process.env['TMPDIR'], ...env }).includes(runtimePath(env)), true);
+    }
+    assert.equal(runtimeFolders({ TMPDIR: temporary }).includes(join(temporary, `sluice-${process.getuid?.() ?? 0}`)), true);
   });
 
   test('does not make a Sluice of the same user reachable that is started while the command runs', async () => {

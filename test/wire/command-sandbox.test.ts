@@ -136,6 +136,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
       client.exec([process.execPath, '-e', script], { sandboxPolicy: sandboxPolicy as typeof readOnly });
     assert.equal((await call(fullAccess)).stdout, 'in\n');
     assert.equal((await call({ type: 'workspaceWrite' })).exitCode, 9);
+    assert.equal((await call({ type: 'workspaceWrite', networkAccess: true })).exitCode, 9);
   });
 
   test('can be prepared by the caller, who keeps the policy to itself', async () => {

@@ -11,7 +11,6 @@ import { ownFailure } from '../exit-status.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
-import { runtimePath } from './runtime-folder.js';
 
 /** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
 const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -100,10 +99,9 @@ function endWithFaults(logger: Awaited<ReturnType<typeof createLogger>>): void {
   process.once('uncaughtException', (error) => void tell(error));
 }
 
-/** A sandboxed command that reached one of these could have anything run outside: this server's sockets and the background server's. */
+/** A sandboxed command that reached one of these could have anything run outside. The background server's folder the sandbox knows. */
 function hiddenPaths({ listen }: ServeConfig): string[] {
-  const sockets = listen.flatMap((endpoint) => (endpoint.kind === 'unix' ? [endpoint.path] : []));
-  return [...sockets, runtimePath(process.env)];
+  return listen.flatMap((endpoint) => (endpoint.kind === 'unix' ? [endpoint.path] : []));
 }
 
 function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
