@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { findProgram, spawnFailed } from './spawn-failure.js';
 
@@ -125,7 +125,9 @@ function mount(path: string, view: View): string[] {
     case 'hide':
       // Shared memory is memory: a command has its own, whatever it may do to files.
       if (path === '/dev') return ['--dev', path, '--tmpfs', '/dev/shm'];
-      if (path === '/proc') return ['--proc', path];
+      // It lists the keys of the user's session, which belong to no namespace.
+      if (path === '/proc')
+        return ['--proc', path, ...(existsSync('/proc/keys') ? ['--ro-bind', '/dev/null', '/proc/keys'] : [])];
       return isFolder(path) ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];
   }
 }

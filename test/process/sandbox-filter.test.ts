@@ -84,6 +84,7 @@ describe('the filter', { skip: noSandbox }, () => {
       [await outcome(command, fullAccess), await outcome(command, readOnly), await outcome(command, online)],
       ['exit 0: read', 'exit 0: denied', 'exit 0: denied'],
     );
+    assert.equal(await outcome(shell('cat /proc/keys 2>/dev/null; true'), readOnly), 'exit 0: ');
   });
 
   test('kills a program that calls the kernel in the way of another machine', { skip: otherMachine }, async () => {
