@@ -57,7 +57,7 @@ function exactSpec(prepared: PreparedSpec, params: StartParams): SpawnSpec {
     env,
     io,
     arg0: undefined,
-    fd3: fd3 ?? undefined,
+    ...(fd3 === undefined || fd3 === null ? {} : { fd3 }),
   };
 }
 

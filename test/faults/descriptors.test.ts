@@ -48,6 +48,11 @@ describe('without descriptors', { concurrency: true }, () => {
           failure === undefined ? free >= 2 : failure === 'outOfResources' && free < 6,
           `${free} for ${kind}: ${failure}`,
         );
+        const withFd3 = await failureOf(client, io, 'descriptor 3');
+        assert.ok(
+          withFd3 === undefined ? free >= 3 : withFd3 === 'outOfResources' && free < 8,
+          `${free} for ${kind} and descriptor 3: ${withFd3}`,
+        );
       }
     }
     giveDescriptors(pidOf(server));
@@ -131,9 +136,18 @@ async function succeed(client: Client): Promise<void> {
 }
 
 /** Undefined when it could be started; then it ended well and with all its output. */
-async function failureOf(client: Client, io: (typeof kinds)[number][1]): Promise<string | undefined> {
+async function failureOf(client: Client, io: (typeof kinds)[number][1], more?: 'descriptor 3'): Promise<string | undefined> {
+  const fd3 = Buffer.from('whole\n');
+  const reader = {
+    program: '/bin/sh',
+    argv: ['sh', '-c', 'cat <&3'],
+    cwd: '/',
+    env: { PATH: process.env['PATH'] ?? '' },
+    io,
+    fd3,
+  };
   try {
-    await using child = await client.start({ ...shell('echo whole'), io });
+    await using child = await client.start(more === undefined ? { ...shell('echo whole'), io } : { prepared: reader });
     const seen = await child.collectUntil({ deadlineMs: 20_000 });
     const ending = await child.closed;
     assert.deepEqual([seen.text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete], ['whole', 0, true]);

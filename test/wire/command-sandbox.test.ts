@@ -73,6 +73,18 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.equal(await write('/tmp/sandboxed-file', { excludeSlashTmp: true }), false);
   });
 
+  test('writes in the TMPDIR of the server and not in one that the caller names', async () => {
+    const written = async (server: object, TMPDIR: string) => {
+      await using client = connectInProcess({ surroundings: { cwd: '/', env: { PATH: process.env['PATH'], ...server } } });
+      const options = { cwd: inside, env: { TMPDIR }, sandboxPolicy: { type: 'workspaceWrite', excludeSlashTmp: true } } as const;
+      return (await client.exec(shell(`echo x > ${outside}/file && rm ${outside}/file`), options)).exitCode === 0;
+    };
+    assert.deepEqual(
+      [await written({ TMPDIR: outside }, '/none'), await written({}, outside), await written({}, '/')],
+      [true, false, false],
+    );
+  });
+
   test('has no network unless it is given one', async () => {
     const server = createServer((socket) => socket.end('reached'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
