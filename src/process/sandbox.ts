@@ -12,7 +12,7 @@ import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } fr
 export interface SandboxOptions {
   /** The server's own: PATH is where bubblewrap is looked for, TMPDIR is writable, XDG_RUNTIME_DIR tells where a Sluice may listen. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Files and folders that no sandboxed command may reach, such as the server's own sockets. What does not exist is passed over. */
+  /** Files and folders that no sandboxed command may reach, such as the server's own sockets. While one of them is missing, no command gets the network. */
   readonly hidden: readonly string[];
   /** `never`: whoever is on the network could get round the sandbox, so no command may share it. `onRequest` when absent. */
   readonly sharesNetwork?: 'onRequest' | 'never';
@@ -82,7 +82,10 @@ export class Sandbox {
     if (network === 'shared' && sharesNetwork === 'never') throw execError('sandboxUnavailable', { problem: noNetwork });
     const ownFolders = runtimeFolders(env);
     // What does not exist cannot be hidden. Without a network the filter leaves no socket to reach it with.
-    if (network === 'shared') ownFolders.forEach(makeFolder);
+    if (network === 'shared') {
+      requireAll(hidden);
+      ownFolders.forEach(makeFolder);
+    }
     const views = viewsFor(policy, { cwd, tmpdir: env['TMPDIR'], hidden: [...hidden, ...ownFolders] });
     const { args, fd3 } = enclosed(bubblewrap, { views, network, cwd: cwd.real }, innerCommand(spec, views));
     return {
@@ -121,6 +124,13 @@ export async function prepareSandboxed(
   const { program, argv, cwd, env, io, fd3 } = sandbox.wrap({ ...command, program: { kind: 'lookup' }, arg0: undefined }, policy);
   const file = program.kind === 'exact' ? program.path : findProgram(argv[0] ?? '', cwd, env['PATH']);
   return { program: file, argv: [...argv], cwd, env: { ...env }, io, ...(fd3 === undefined ? {} : { fd3 }) };
+}
+
+function requireAll(hidden: readonly string[]): void {
+  const absent = hidden.find((path) => realPath(path) === undefined);
+  if (absent === undefined) return;
+  const problem = `networkAccess is refused while "${absent}" does not exist: what appears there later could not be hidden from the command`;
+  throw execError('sandboxUnavailable', { problem });
 }
 
 /** Makes a folder for this user alone. Where this user may not make it, no server of this user can listen. */

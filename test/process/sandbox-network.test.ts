@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { runtimePath } from '#src/cli/serve/runtime-folder.js';
 import { connectInProcess } from '#src/index.js';
 import { runtimeFolders } from '#src/process/sandbox-views.js';
-import type { SandboxPolicy } from '#src/protocol/index.js';
+import { type SandboxPolicy, isExecError } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import {
   type Command,
@@ -77,6 +77,17 @@ describe('the network', { skip: noSandbox }, () => {
       const elsewhere = { argv: [process.execPath, '-e', connector, path], cwd: folders.outside, hidden: [folders.workspace] };
       assert.equal(await outcome(elsewhere, online), 'exit 1: ENOENT');
     });
+  });
+
+  test('is refused while a hidden path does not exist, because nothing could keep it hidden when it does', async () => {
+    const path = join(folders.outside, 'later.sock');
+    const command = { ...shell('echo ran'), cwd: folders.workspace, hidden: [path] };
+    await assert.rejects(
+      outcome(command, online),
+      (error) => isExecError(error, 'sandboxUnavailable') && error.message.includes(`"${path}" does not exist`),
+    );
+    assert.equal(await outcome(command, workspaceOnly), 'exit 0: ran');
+    await listening({ path }, async () => assert.equal(await outcome(command, online), 'exit 0: ran'));
   });
 
   test('does not help to move a hidden socket to where it is not hidden', async () => {
