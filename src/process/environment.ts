@@ -1,6 +1,7 @@
 // Environment policy + overlay -> the child's exact environment. Pure: the parent's variables are handed in.
 
-import type { EnvPolicy } from '../protocol/index.js';
+import { type EnvPolicy, execError } from '../protocol/index.js';
+import { comparisonBound, globMatcher, mostComparisons } from './glob.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -10,14 +11,20 @@ const coreNames = new Set(['PATH', 'SHELL', 'TMPDIR', 'TEMP', 'TMP', 'HOME', 'LA
 /** Names that tend to hold secrets; inherited only when the policy says so. */
 const secretGlobs = ['*KEY*', '*SECRET*', '*TOKEN*'];
 
-/** Without a policy nothing is inherited: the child sees `overlay` and nothing else. */
+/**
+ * Without a policy nothing is inherited: the child sees `overlay` and nothing else. Throws `invalidParams` when the globs would take too
+ * long to match, since the server does nothing else meanwhile.
+ */
 export function childEnvironment(
   policy: EnvPolicy | undefined,
   overlay: Readonly<Record<string, string>>,
   parent: Variables,
 ): Record<string, string> {
   if (policy === undefined) return { ...overlay };
-  const excluded = globMatcher([...(policy.ignoreDefaultExcludes === true ? [] : secretGlobs), ...(policy.exclude ?? [])]);
+  const excluded = boundedMatcher(
+    [...(policy.ignoreDefaultExcludes === true ? [] : secretGlobs), ...(policy.exclude ?? [])],
+    Object.keys(parent),
+  );
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(parent)) {
     if (value !== undefined && isInherited(policy.inherit, name) && !excluded(name)) env[name] = value;
@@ -25,7 +32,7 @@ export function childEnvironment(
   Object.assign(env, policy.set ?? {});
   const includeOnly = policy.includeOnly ?? [];
   if (includeOnly.length === 0) return { ...env, ...overlay };
-  const included = globMatcher(includeOnly);
+  const included = boundedMatcher(includeOnly, Object.keys(env));
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => included(name)));
   return { ...kept, ...overlay };
 }
@@ -41,14 +48,10 @@ function isInherited(inherit: EnvPolicy['inherit'], name: string): boolean {
   }
 }
 
-/** True for names that match one of the globs (`*` any run, `?` one character); case does not matter. */
-function globMatcher(globs: readonly string[]): (name: string) => boolean {
-  const patterns = globs.map((glob) => {
-    const source = glob
-      .replace(/[\\^$.|+()[\]{}]/g, '\\$&')
-      .replaceAll('*', '.*')
-      .replaceAll('?', '.');
-    return new RegExp(`^${source}$`, 'is');
+function boundedMatcher(globs: readonly string[], names: readonly string[]): (name: string) => boolean {
+  const bound = comparisonBound(globs, names);
+  if (bound <= mostComparisons) return globMatcher(globs);
+  throw execError('invalidParams', {
+    problem: `the globs of envPolicy take up to ${bound} comparisons for ${names.length} variables; at most ${mostComparisons} are made`,
   });
-  return (name) => patterns.some((pattern) => pattern.test(name));
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { childEnvironment } from '#src/process/environment.js';
+import { isExecError } from '#src/protocol/index.js';
 
 const parent = {
   PATH: '/bin',
@@ -130,5 +131,23 @@ describe('globs', () => {
 
   test('a name matches as a whole, line feeds included', () => {
     assert.deepEqual(kept('A*B', ['A\nB', 'A\nB\nC']), ['A\nB']);
+  });
+
+  test('a glob with many stars is decided at once, also when it does not match', () => {
+    const long = 'a'.repeat(10_000);
+    assert.deepEqual(kept(`${'*a'.repeat(100)}*b`, [long, `${long}b`]), [`${long}b`]);
+  });
+
+  test('more globs and names than can be compared in a moment are refused with the numbers', () => {
+    const words = (count: number) => Array.from({ length: count }, (_, index) => `N${index}`);
+    const set = Object.fromEntries(words(10_000).map((name) => [name, '']));
+    assert.throws(
+      () => childEnvironment({ inherit: 'none', set, includeOnly: words(10_000) }, {}, {}),
+      (error) => isExecError(error, 'invalidParams') && /\d comparisons for 10000 variables/.test(error.message),
+    );
+    assert.throws(
+      () => childEnvironment({ inherit: 'all', exclude: [`*${'a'.repeat(2 ** 26)}b`] }, {}, { AA: '' }),
+      /comparisons/,
+    );
   });
 });

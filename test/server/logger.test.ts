@@ -66,6 +66,22 @@ describe('the log', () => {
     assert.ok(!text.includes(secret) && !text.includes('eyJ'), text);
   });
 
+  test('blacks out a JWT wherever it stands in a text', async () => {
+    for (const around of ['x-JWT', 'a.b.JWT', '..JWT', 'JWT.', '(JWT)', 'jwt=JWT;']) {
+      const text = around.replace('JWT', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl');
+      const [line = {}] = await logged((log) => log.info(text));
+      assert.doesNotMatch(String(line['msg']), /eyJ|c2ln/);
+    }
+    const [line = {}] = await logged((log) => log.info('127.0.0.1 has sluice.v0'));
+    assert.equal(line['msg'], '127.0.0.1 has sluice.v0');
+  });
+
+  test('looks for secrets in a text of any length without standing still', async () => {
+    const text = 'eyJ-'.repeat(1_000_000);
+    const [line = {}] = await logged((log) => log.info(text));
+    assert.equal(String(line['msg']).length, text.length);
+  });
+
   test('shows every character that could make a line look like another, and loses none', async () => {
     const name = 'a\n{"level":"error"}\r\u001b[2K\u007f\u009b2K\u0085\u2028\u2029\u202e\u2066\ufeff\u{e0041}ü\u{1f600}';
     const lines: string[] = [];

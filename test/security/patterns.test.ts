@@ -1,0 +1,38 @@
+// A caller's text that becomes a pattern: no request makes the server stand still.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { overWebSocket } from '../support/raw-connections.js';
+import { errorOf, resultOf } from '../support/raw-peer.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+describe('a glob of an environment policy', () => {
+  guardAgainstLeaks();
+
+  test('that would make a regular expression explode is matched, and other callers are answered', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using hostile = await overWebSocket(server.url);
+    await using other = await overWebSocket(server.url);
+    await Promise.all([hostile.greet(), other.greet()]);
+    const name = 'a'.repeat(100);
+    const envPolicy = { inherit: 'none', set: { [name]: '1', [`${name}b`]: '2' }, includeOnly: ['*a*a*a*a*a*a*a*a*b'] };
+    const started = hostile.request('process/start', { processId: 'p', argv: ['/usr/bin/env'], envPolicy });
+    resultOf(await other.request('environment/status'));
+    resultOf(await started);
+    await hostile.notification('process/closed', 'p');
+    assert.equal(hostile.outputOf('p'), `${name}b=2\n`);
+  });
+
+  test('is refused together with more others than can be compared in a moment', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using peer = await overWebSocket(server.url);
+    await peer.greet();
+    const globs = Array.from({ length: 50_000 }, () => '*aaaaaaaaaaaaaaaaaaaab');
+    const set = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`a${'a'.repeat(30)}${index}`, '']));
+    const envPolicy = { inherit: 'none', set, includeOnly: globs };
+    const refused = errorOf(await peer.request('process/start', { processId: 'p', argv: ['true'], envPolicy }));
+    assert.equal(refused.code, -32602);
+    assert.match(refused.message, /globs of envPolicy take up to \d+ comparisons/);
+  });
+});
