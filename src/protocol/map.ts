@@ -1,18 +1,34 @@
-// Maps whose names are the caller's choice.
+// Maps whose names are the caller's choice, and objects of which no member is required: where valibot takes a list for an object.
 
 import * as v from 'valibot';
 
 /** valibot leaves these out of a record without a word, lest one become the prototype of something. */
 const unusableNames = ['__proto__', 'prototype', 'constructor'];
 
-/** Refuses the names that could not be kept: what cannot be done is refused, never ignored. */
+const listRefusal = 'must be an object, got a list';
+
+/** Refuses lists, and the names that could not be kept: what cannot be done is refused, never ignored. */
 export function mapOf<Value extends v.GenericSchema>(value: Value): v.RecordSchema<v.StringSchema<undefined>, Value, undefined> {
   const record = v.record(v.string(), value);
-  const refusal = v.record(v.string(), value, `nothing can be named ${unusableNames.join(', ')} here`);
+  const nameRefused = v.record(v.string(), value, `nothing can be named ${unusableNames.join(', ')} here`);
+  const listRefused = v.record(v.string(), value, listRefusal);
   return {
     ...record,
+    '~run': (dataset, config) => {
+      if (Array.isArray(dataset.value)) return listRefused['~run']({ value: undefined }, config);
+      return hasUnusableName(dataset.value) ? nameRefused['~run']({ value: undefined }, config) : record['~run'](dataset, config);
+    },
+  };
+}
+
+/** An object whose members are all optional. One with a required member refuses lists by itself, because they lack the member. */
+export function optionalMembers<Entries extends v.ObjectEntries>(entries: Entries): v.ObjectSchema<Entries, undefined> {
+  const object = v.object(entries);
+  const listRefused = v.object(entries, listRefusal);
+  return {
+    ...object,
     '~run': (dataset, config) =>
-      hasUnusableName(dataset.value) ? refusal['~run']({ value: undefined }, config) : record['~run'](dataset, config),
+      Array.isArray(dataset.value) ? listRefused['~run']({ value: undefined }, config) : object['~run'](dataset, config),
   };
 }
 

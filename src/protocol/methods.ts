@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
 import { processId, seq, writeId } from './ids.js';
+import { optionalMembers } from './map.js';
 import {
   afterBytes,
   closedEvent,
@@ -18,7 +19,7 @@ import {
 } from './process.js';
 import { attachParams, environmentInfo, initializeParams, initializeResult } from './session.js';
 
-const empty = v.object({});
+const empty = optionalMembers({});
 const one = { processId };
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -150,7 +151,7 @@ export const requests = {
     family: 'session',
     summary: 'The processes of the session: running ones, and ended ones still readable.',
     params: v.nullish(
-      v.object({
+      optionalMembers({
         scope: v.pipe(
           v.nullish(v.picklist(['session', 'all'])),
           v.description('all: also the processes of the caller’s other sessions, each with its sessionId'),

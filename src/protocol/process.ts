@@ -3,7 +3,7 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
-import { mapOf } from './map.js';
+import { mapOf, optionalMembers } from './map.js';
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -207,7 +207,7 @@ const retainedStream = v.object({
 export type RetainedStream = v.InferOutput<typeof retainedStream>;
 
 export const snapshot = v.object({
-  streams: v.object({
+  streams: optionalMembers({
     stdout: v.optional(retainedStream),
     stderr: v.optional(retainedStream),
     pty: v.optional(retainedStream),
@@ -228,6 +228,6 @@ export const processStatus = v.object({
   nextSeq: seq,
   outputBytes: v.pipe(v.number(), v.description('Bytes written so far, dropped ones included')),
   ending: v.optional(ending),
-  metadata: v.optional(v.record(v.string(), v.unknown())),
+  metadata: v.optional(mapOf(v.unknown())),
 });
 export type ProcessStatus = v.InferOutput<typeof processStatus>;

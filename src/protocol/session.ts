@@ -2,7 +2,7 @@
 
 import * as v from 'valibot';
 import { processId, seq, sessionId } from './ids.js';
-import { mapOf } from './map.js';
+import { mapOf, optionalMembers } from './map.js';
 import { afterBytes } from './process.js';
 import { protocolVersion } from './version.js';
 
@@ -15,7 +15,7 @@ export const environmentInfo = v.object({
   platformOs: v.string(),
   executorVersion: v.string(),
   serverPid: v.pipe(v.optional(v.pipe(v.number(), v.integer())), v.description('Of the server, on its machine')),
-  capabilities: v.record(v.string(), v.boolean()),
+  capabilities: mapOf(v.boolean()),
 });
 export type EnvironmentInfo = v.InferOutput<typeof environmentInfo>;
 
@@ -34,7 +34,7 @@ export const initializeParams = v.object({
   ),
   capabilities: v.pipe(
     v.nullish(
-      v.object({
+      optionalMembers({
         binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may come as binary frames')),
         acks: v.pipe(
           v.nullish(v.boolean()),
@@ -50,7 +50,7 @@ export const initializeResult = v.object({
   protocolVersion: v.literal(protocolVersion),
   sessionId,
   environmentInfo,
-  capabilities: v.pipe(v.record(v.string(), v.boolean()), v.description('What was agreed: acks, binaryOutput')),
+  capabilities: v.pipe(mapOf(v.boolean()), v.description('What was agreed: acks, binaryOutput')),
   forgotten: v.pipe(
     v.optional(v.array(processId)),
     v.description(

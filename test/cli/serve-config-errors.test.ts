@@ -50,6 +50,7 @@ describe('what is wrong', () => {
       [/^"listen" in .* is empty/, [], { file: { listen: [] } }],
       [/"maxConnections" must be a text, a number, true, false or a list of texts$/, [], { file: { maxConnections: { a: 1 } } }],
       [/^config file ".*": it must hold an object$/, [], { file: '5' }],
+      [/^config file ".*": it must hold an object$/, [], { file: '["listen"]' }],
       [/^config file ".*" is not valid JSON at position 7$/, [], { file: '{"a": 1' }],
     ];
     for (const [problem, args, given] of cases) refuses(problem, args, given);

@@ -29,7 +29,7 @@ describe('a client over a browser’s WebSocket', () => {
 
   test('shows its token as a subprotocol, and is refused with another', async () => {
     using folder = scratchFolder();
-    const token = 'token?>~';
+    const token = 'token-of-length?>~';
     await using server = await SluiceServer.start('websocket', ['--token-file', folder.write('token', token)]);
     await using client = await connectWebSocket(server.url, { token });
     assert.equal((await client.run(['echo', 'in'], { env })).stdout.text, 'in\n');

@@ -1,7 +1,6 @@
 // The published JSON Schema and the server's validators say the same: what one takes the other takes, what one refuses the other
-// refuses. Three things aside. A JSON Schema reader takes `contentEncoding` as a note, so here it is told to hold to it. A list
-// where an object belongs may be taken by the validators as an object of its indexes. Lengths of text are counted in characters by the
-// one and in UTF-16 units by the other.
+// refuses. Two things aside. A JSON Schema reader takes `contentEncoding` as a note, so here it is told to hold to it. Lengths of text are
+// counted in characters by the one and in UTF-16 units by the other.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -55,6 +54,20 @@ test('every valid message of the corpus is taken by both', () => {
   }
 });
 
+test('both refuse a list wherever an object belongs', () => {
+  for (const [name, messages] of Object.entries(validMessages)) {
+    for (const message of messages) {
+      for (const place of placesOfObjects(message)) {
+        for (const list of [[], ['A=B'], [1], [true]]) {
+          const text = `${name} ${place.join('.')} ${JSON.stringify(list)}`;
+          const changedMessage = changedAt(message, place, () => list);
+          assert.deepEqual(verdicts(name, changedMessage), { schema: false, validator: false }, text);
+        }
+      }
+    }
+  }
+});
+
 test('both say the same of a message with one thing changed', () => {
   for (const [name, messages] of Object.entries(validMessages)) {
     fc.assert(
@@ -86,11 +99,12 @@ function schemaTakes(name: string, message: unknown): boolean {
   return validate(message) === true;
 }
 
-/** Values that sit on some limit of the protocol, or have the wrong type somewhere. No lists: see above. */
+/** Values that sit on some limit of the protocol, or have the wrong type somewhere. */
 const oddNumbers = [0, 1, -1, 0.5, 65_535, 65_536, Number.MAX_SAFE_INTEGER, 2 ** 53];
 const oddTexts = ['', 'x', 'pty', 'open', 'AA==', 'AA', '-_8=', ...[128, 129, 256, 257].map((length) => 'x'.repeat(length))];
 const oddObjects = [{}, { kind: 'lost' }, { kind: 'pipe', stdin: 'open' }];
-const replacement = fc.constantFrom<unknown>(null, true, false, ...oddNumbers, ...oddTexts, ...oddObjects);
+const oddLists = [[], ['A=B'], [1], [{}]];
+const replacement = fc.constantFrom<unknown>(null, true, false, ...oddNumbers, ...oddTexts, ...oddObjects, ...oddLists);
 
 /** The message with one value at any depth replaced or removed, or with one member more. */
 function changed(message: unknown): fc.Arbitrary<unknown> {
@@ -108,6 +122,18 @@ type Place = readonly string[];
 function placesIn(value: unknown): Place[] {
   if (typeof value !== 'object' || value === null) return [[]];
   return [[], ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner).map((place) => [key, ...place]))];
+}
+
+/** Members that may hold anything: the caller's notes, and demands that are refused whatever they say. */
+const freeMembers = ['networkProxy', 'managedNetwork', 'sandbox', 'permissionProfile'];
+
+function placesOfObjects(value: unknown): Place[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.entries(value).flatMap(([key, each]): Place[] => {
+    if (freeMembers.includes(key)) return [];
+    return key === 'metadata' ? [[key]] : placesOfObjects(each).map((place) => [key, ...place]);
+  });
+  return isObject(value) ? [[], ...inner] : inner;
 }
 
 function changedAt(value: unknown, place: Place, change: (old: unknown) => unknown): unknown {

@@ -19,9 +19,9 @@ const jwt = (key: Extract<CredentialSource, { kind: 'jwt' }>['key']): Credential
 describe('tokens', () => {
   test('of a file, and such as are given by their digest, are all known', async () => {
     using folder = scratchFolder();
-    const file = folder.write('tokens', '\nfirst-token\r\n  second-token  \n\n');
+    const file = folder.write('tokens', '\nfirst-token-of-all\r\n  second-token-of-all  \n\n');
     const credentials = await loadCredentials(tokens([file], [sha256('third-token').toUpperCase()]));
-    for (const token of ['first-token', 'second-token', 'third-token']) {
+    for (const token of ['first-token-of-all', 'second-token-of-all', 'third-token']) {
       assert.deepEqual(authenticate(credentials, token, nowMs), {
         ok: true,
         identity: { subject: `token:${sha256(token).slice(0, 8)}` },
@@ -38,18 +38,18 @@ describe('tokens', () => {
 
   test('are read once: a file that changes later changes nothing', async () => {
     using folder = scratchFolder();
-    const credentials = await loadCredentials(tokens([folder.write('tokens', 'old-token')]));
-    folder.write('tokens', 'new-token');
+    const credentials = await loadCredentials(tokens([folder.write('tokens', 'old-token-of-today')]));
+    folder.write('tokens', 'new-token-of-today');
     assert.deepEqual(
-      [authenticate(credentials, 'old-token', nowMs).ok, authenticate(credentials, 'new-token', nowMs).ok],
+      [authenticate(credentials, 'old-token-of-today', nowMs).ok, authenticate(credentials, 'new-token-of-today', nowMs).ok],
       [true, false],
     );
   });
 
   test('are kept as digests only', async () => {
     using folder = scratchFolder();
-    const credentials = await loadCredentials(tokens([folder.write('tokens', 'plain-token')]));
-    assert.deepEqual(credentials, { kind: 'tokens', digests: [createHash('sha256').update('plain-token').digest()] });
+    const credentials = await loadCredentials(tokens([folder.write('tokens', 'plain-token-of-today')]));
+    assert.deepEqual(credentials, { kind: 'tokens', digests: [createHash('sha256').update('plain-token-of-today').digest()] });
   });
 
   test('and signatures are compared in constant time', () => {
@@ -65,8 +65,12 @@ describe('tokens', () => {
     using folder = scratchFolder();
     const cases: readonly [CredentialSource, RegExp][] = [
       [tokens([folder.write('empty', ' \n\n')]), /token file ".*empty" is empty/],
-      [tokens([folder.write('spaced', 'a-token\nhunter2 hunter2')]), /"[^"]*spaced", line 2: .*printable ASCII/],
-      [tokens([folder.write('umlaut', 'hunter2ü')]), /line 1: .*printable ASCII/],
+      [tokens([folder.write('spaced', 'a-token-of-length\nhunter2 hunter2')]), /"[^"]*spaced", line 2: .*printable ASCII/],
+      [tokens([folder.write('umlaut', 'hunter2hunter2hunter2ü')]), /line 1: .*printable ASCII/],
+      [
+        tokens([folder.write('short', '\n0123456789abcdef\nhunter2-hunter2\n')]),
+        /line 3: .* at least 16 characters, .*; got 15 characters$/,
+      ],
       [tokens(['/no/such/file']), /cannot read token file "\/no\/such\/file": ENOENT/],
       [tokens([], ['hunter2']), /64 hexadecimal digits, got 7 characters/],
       [tokens([]), /no token is given/],

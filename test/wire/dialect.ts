@@ -133,6 +133,28 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       }
     });
 
+    test('a list where a map belongs is refused with its place, and nothing is started', async () => {
+      await using peer = await open();
+      const greeting = errorOf(await peer.request('initialize', { clientName: 'raw', resumeSessionId: null, cursors: [1] }));
+      assert.deepEqual([greeting.code, greeting.message], [-32602, 'cursors: must be an object, got a list']);
+      await peer.greet();
+      const prepared = { program: '/bin/true', argv: ['true'], cwd: '/', env: ['A=B'], io: { kind: 'pipe', stdin: 'closed' } };
+      for (const [place, params] of [
+        ['env', { argv: ['env'], env: ['A=B'] }],
+        ['env', { argv: ['env'], env: [] }],
+        ['envPolicy.set', { argv: ['env'], envPolicy: { inherit: 'none', set: ['A=B'] } }],
+        ['metadata', { argv: ['env'], env: {}, metadata: ['note'] }],
+        ['prepared.env', { prepared }],
+      ] as const) {
+        const { code, message } = errorOf(await peer.request('process/start', { processId: 'p', ...params }));
+        assert.deepEqual([code, message], [-32602, `${place}: must be an object, got a list`]);
+      }
+      const command = errorOf(await peer.request('command/exec', { command: ['env'], env: ['A=B'] }));
+      assert.deepEqual([command.code, command.message], [-32602, 'env: must be an object, got a list']);
+      assert.equal(errorOf(await peer.request('process/list', ['all'])).code, -32602);
+      assert.deepEqual(resultOf(await peer.request('process/list')), { processes: [] });
+    });
+
     test('reads page through retained output and wait when asked to', async () => {
       await using peer = await open();
       await peer.greet();

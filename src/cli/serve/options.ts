@@ -31,7 +31,8 @@ export const plainOptions = {
   'token-file': {
     kind: 'files',
     placeholder: 'FILE',
-    meaning: 'Callers present one of the tokens in this file, one per line. Read once, at the start. Repeatable.',
+    meaning:
+      'Callers present one of the tokens in this file, one per line, each of at least 16 characters. Read once, at the start. Repeatable.',
   },
   'token-sha256': {
     kind: 'list',

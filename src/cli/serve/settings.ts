@@ -81,7 +81,8 @@ const scalar = v.union([v.string(), v.number(), v.boolean()]);
 const fileContent = v.record(v.string(), v.union([scalar, v.array(v.string())]));
 
 function fromFile(file: string, readText: Sources['readText']): Map<string, Setting> {
-  const parsed = v.safeParse(fileContent, parseJson(file, readText));
+  const content = parseJson(file, readText);
+  const parsed = v.safeParse(fileContent, Array.isArray(content) ? undefined : content); // a record would take a list
   if (!parsed.success) {
     const where = v.getDotPath(parsed.issues[0]) ?? undefined;
     const form = 'must be a text, a number, true, false or a list of texts';

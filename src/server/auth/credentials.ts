@@ -33,6 +33,9 @@ export type Authentication =
 /** RFC 7518 §3.2: a key for HS256 has at least the size of its output. */
 const shortestSecretBytes = 32;
 
+/** Shortest token taken from a file, in characters: 64 bits even when they are hexadecimal digits. Shorter ones can be guessed. */
+const shortestToken = 16;
+
 /** Longest token looked at. JWTs of identity providers stay below 4 KiB; Node takes 16 KiB for all headers together. */
 const longestToken = 8 * 1024;
 
@@ -96,6 +99,13 @@ async function tokensIn(file: string): Promise<string[]> {
   const strange = tokens.findIndex((token) => !/^[\x21-\x7e]*$/.test(token));
   if (strange >= 0) {
     throw new Error(`token file "${file}", line ${strange + 1}: a token must be printable ASCII without spaces, one per line`);
+  }
+  const short = tokens.findIndex((token) => token !== '' && token.length < shortestToken);
+  if (short >= 0) {
+    const got = `got ${tokens[short]?.length} characters`;
+    throw new Error(
+      `token file "${file}", line ${short + 1}: a token must have at least ${shortestToken} characters, as "openssl rand -hex 32" makes them; ${got}`,
+    );
   }
   const present = tokens.filter((token) => token !== '');
   if (present.length === 0) throw new Error(`token file "${file}" is empty; it must hold a token`);
