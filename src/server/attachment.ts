@@ -33,6 +33,7 @@ import { Waits } from './waits.js';
 export interface AttachmentContext {
   readonly connection: Connection;
   readonly identity: Identity;
+  readonly onGreeted: () => void;
   readonly sessions: SessionTable;
   /** Running processes over all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
@@ -132,6 +133,7 @@ export class Attachment implements Holder {
       followings,
       commands: { current: undefined },
     };
+    this.#context.onGreeted();
     const forgotten = Object.keys(cursors ?? {})
       .map(asProcessId)
       .filter((id) => isResumed && !session.remembers(id));

@@ -7,7 +7,13 @@ import type { SessionLimits } from './session-table.js';
 export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits {
   /** Running processes over all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
+  /** Connections of known callers, for each address listened on. */
   readonly maxConnections: number;
+  /**
+   * Connections, for each address listened on, whose peers have neither shown a credential nor, where none is asked for, opened a
+   * session. When there are more, the oldest are cut off.
+   */
+  readonly maxUnauthenticated: number;
   /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
   /** Longest message of a client, in bytes. */
@@ -51,6 +57,8 @@ export const defaultLimits: ServerLimits = {
   maxSessionsPerCaller: 1_024,
   maxProcessesPerCaller: 8_192,
   maxConnections: 1_024,
+  /** A handshake takes milliseconds, so this many are never under way at once; a head of 16 KiB each makes 4 MiB. */
+  maxUnauthenticated: 256,
   /** A reply is one string, of which V8 has none longer than 512 MiB; this leaves room for both streams and their escapes. */
   maxReplyBytes: 32 * mib,
   /** As large as Codex's lines; a write of 16 MiB fits with its base64. */

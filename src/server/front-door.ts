@@ -75,24 +75,32 @@ export class FrontDoor {
   }
 
   #listenUnix(endpoint: UnixEndpoint): Promise<Listener> {
-    const { maxConnections, maxMessageBytes } = this.#server.limits;
+    const { maxConnections, maxUnauthenticated, maxMessageBytes } = this.#server.limits;
     // Whoever may open the socket, mode 0600, is the user the server runs as.
-    return listenUnix({ endpoint, maxConnections, maxMessageBytes, onChannel: (channel) => this.#server.accept(channel) });
+    return listenUnix({
+      endpoint,
+      maxConnections,
+      maxUnauthenticated,
+      maxMessageBytes,
+      onChannel: (channel, onGreeted) => this.#server.accept(channel, { onGreeted }),
+    });
   }
 
   async #listenWebSocket(endpoint: WebSocketEndpoint): Promise<Listener> {
     const { tls } = this.#options;
-    const { maxConnections, maxMessageBytes } = this.#server.limits;
+    const { maxConnections, maxUnauthenticated, maxMessageBytes } = this.#server.limits;
     // The gate must know the port it stands at, which is only known once it is bound; nothing comes in before.
     let gate = this.#gateAt(endpoint);
     const listener = await listenWebSocket({
       endpoint,
       tls: tls === undefined ? undefined : { cert: await readFile(tls.certFile), key: await readFile(tls.keyFile) },
       maxConnections,
+      maxUnauthenticated,
       maxMessageBytes,
+      admission: this.#credentials.kind === 'none' ? 'byOwner' : 'onUpgrade',
       authorize: (request) => gate.authorize(request),
       answer: (request) => this.#answer(gate, request),
-      onChannel: (channel, identity) => this.#server.accept(channel, identity),
+      onChannel: (channel, identity, onGreeted) => this.#server.accept(channel, { identity, onGreeted }),
     });
     gate = this.#gateAt(listener.endpoint);
     return listener;

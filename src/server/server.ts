@@ -36,6 +36,13 @@ export interface ServerOptions {
   readonly isOpenOnNetwork?: boolean;
 }
 
+export interface AcceptOptions {
+  /** Who the caller has proven to be; anybody when absent. */
+  readonly identity?: Identity;
+  /** Called when the client has opened or resumed a session. */
+  readonly onGreeted?: () => void;
+}
+
 export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
@@ -95,7 +102,7 @@ export class Server implements AsyncDisposable {
   }
 
   /** Serves a client over this channel until the channel ends. */
-  accept(channel: Channel, identity: Identity = anybody): void {
+  accept(channel: Channel, { identity = anybody, onGreeted = () => {} }: AcceptOptions = {}): void {
     if (this.#closing !== undefined) return channel.close('the server is shutting down');
     const connection = new Connection(channel, this.limits, this.clock);
     this.#connections.add(connection);
@@ -106,6 +113,7 @@ export class Server implements AsyncDisposable {
     void new Attachment({
       connection,
       identity,
+      onGreeted,
       sessions: this.sessions,
       maxProcessesPerCaller: this.limits.maxProcessesPerCaller,
       metrics: this.#metrics,

@@ -35,7 +35,8 @@ interface Entry {
   readonly identity: Identity;
   readonly lifetime: Lifetime;
   holder: Holder | undefined;
-  grace: Timer | undefined;
+  /** Its connection was lost, and its client has yet to come back. */
+  abandoned: { readonly grace: Timer; readonly sinceMs: number } | undefined;
 }
 
 interface Context {
@@ -66,9 +67,9 @@ export class SessionTable {
     return [...this.#entries.values()].map(({ session }) => session);
   }
 
+  /** At the limit, an abandoned session of this caller is ended for it; throws `tooManySessions` when there is none. */
   open(identity: Identity, { isResumable, holder }: { isResumable: boolean; holder: Holder | undefined }): Session {
-    const limit = this.#context.limits.maxSessionsPerCaller;
-    if (this.visibleTo(identity).length >= limit) throw execError('tooManySessions', { limit });
+    this.#makeRoom(identity);
     const session = this.#context.createSession(asSessionId(randomUuid()));
     this.#add(session, { identity, lifetime: isResumable ? 'resumable' : 'connection', holder });
     return session;
@@ -94,8 +95,8 @@ export class SessionTable {
     if (entry.holder !== undefined && !takeover) throw execError('sessionAttached', { sessionId: id });
     const fenced = entry.holder;
     entry.holder = holder;
-    entry.grace?.cancel();
-    entry.grace = undefined;
+    entry.abandoned?.grace.cancel();
+    entry.abandoned = undefined;
     fenced?.fence();
     return entry.session;
   }
@@ -106,7 +107,9 @@ export class SessionTable {
     if (entry === undefined || entry.holder !== holder) return;
     entry.holder = undefined;
     if (entry.lifetime === 'connection') return void this.#end(entry);
-    entry.grace = this.#context.clock.after(this.#context.limits.detachGraceMs, () => void this.#end(entry));
+    const { clock, limits } = this.#context;
+    const grace = clock.after(limits.detachGraceMs, () => void this.#end(entry));
+    entry.abandoned = { grace, sinceMs: clock.elapsed() };
   }
 
   /** Ends a session and waits until its processes are gone. */
@@ -130,13 +133,23 @@ export class SessionTable {
     await Promise.all(this.#closing);
   }
 
+  /** A caller whose connections were lost again and again must not lock itself out, nor, without credentials, everybody else. */
+  #makeRoom(identity: Identity): void {
+    const limit = this.#context.limits.maxSessionsPerCaller;
+    const own = [...this.#entries.values()].filter((entry) => isOf(identity, entry));
+    if (own.length < limit) return;
+    const expendable = leastNeeded(own);
+    if (expendable === undefined) throw execError('tooManySessions', { limit });
+    void this.#end(expendable);
+  }
+
   #add(session: Session, entry: Pick<Entry, 'identity' | 'lifetime' | 'holder'>): void {
-    this.#entries.set(session.id, { session, ...entry, grace: undefined });
+    this.#entries.set(session.id, { session, ...entry, abandoned: undefined });
   }
 
   #end(entry: Entry, forceAfterMs = 0): Promise<void> {
     this.#entries.delete(entry.session.id);
-    entry.grace?.cancel();
+    entry.abandoned?.grace.cancel();
     const closing = entry.session.close('disconnected', forceAfterMs).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
     return closing;
@@ -145,4 +158,12 @@ export class SessionTable {
 
 function isOf(identity: Identity, entry: Entry): boolean {
   return entry.identity.subject === identity.subject;
+}
+
+/** Of the abandoned sessions the one without a running process that was abandoned first; else the one that was abandoned first. */
+function leastNeeded(entries: readonly Entry[]): Entry | undefined {
+  const abandoned = entries
+    .filter((entry) => entry.abandoned !== undefined)
+    .toSorted((one, other) => (one.abandoned?.sinceMs ?? 0) - (other.abandoned?.sinceMs ?? 0));
+  return abandoned.find(({ session }) => session.runningCount === 0) ?? abandoned[0];
 }

@@ -1,4 +1,5 @@
-// A Node server from its first moment to its last: bound or refused with a reason, its channels counted, and closed with a grace.
+// A Node server from its first moment to its last: bound or refused with a reason, its connections counted, and closed with a grace.
+// Connections of unknown peers have a share of their own, so that they cannot keep known ones out.
 
 import { isIP, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.js';
@@ -8,6 +9,13 @@ import { EndpointError } from './endpoint.js';
 /** A channel whose end need not wait for the peer. */
 export interface ServedChannel extends Channel {
   destroy(problem: string): void;
+}
+
+export interface ConnectionShares {
+  /** Connections of peers that were admitted. */
+  readonly maxConnections: number;
+  /** Connections of peers that have not shown who they are. When there are more, the oldest are cut off. */
+  readonly maxUnauthenticated: number;
 }
 
 export interface CloseOptions {
@@ -37,6 +45,11 @@ export async function bind(server: Server, url: string, options: ListenOptions):
 const backlog = 511;
 
 /**
+ * Connections beyond both shares for a moment, before the oldest are cut off: a few rounds of a full backlog. More are dropped as they come.
+ */
+const burst = 4 * backlog;
+
+/**
  * For an address and a port, what Node does in the end. On its way there it asks the resolver about the address and loads the cluster,
  * and with it what starts processes: 3 ms of every start, and for nothing outside of a cluster. False where it cannot be done.
  */
@@ -51,18 +64,45 @@ function listenDirectly(server: Server, { host, port }: ListenOptions): boolean 
 export class Listening<Served extends ServedChannel> {
   readonly #server: Server;
   readonly #clock: Clock;
+  readonly #shares: ConnectionShares;
   readonly #channels = new Set<Served>();
   /** Every connection, whether it has become a channel or not. */
   readonly #sockets = new Set<Socket>();
+  /** Connections whose peers have not shown who they are, the oldest first. */
+  readonly #unauthenticated = new Set<Socket>();
+  readonly #admitted = new Set<Socket>();
+  #isTrimming = false;
   #closing: Promise<void> | undefined;
 
-  constructor(server: Server, clock: Clock) {
+  constructor(server: Server, clock: Clock, shares: ConnectionShares) {
     this.#server = server;
     this.#clock = clock;
+    this.#shares = shares;
+    server.maxConnections = shares.maxConnections + shares.maxUnauthenticated + burst;
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      this.#unauthenticated.add(socket);
+      socket.once('close', () => this.#forget(socket));
+      this.#trimSoon();
     });
+  }
+
+  /** No connection can be admitted now. */
+  get isFull(): boolean {
+    return this.#admitted.size >= this.#shares.maxConnections;
+  }
+
+  /** The peer of this connection has shown who it is; nothing but itself ends the connection now. False when there is no room. */
+  admit(socket: Socket): boolean {
+    // Of a TLS connection, the server announces the encrypted socket, and the peer is known by another one on top of it.
+    const unauthenticated = this.#unauthenticated.has(socket)
+      ? socket
+      : [...this.#unauthenticated].find((each) => isSameConnection(each, socket));
+    if (unauthenticated === undefined) return true; // admitted before, or gone
+    if (this.isFull) return false;
+    this.#unauthenticated.delete(unauthenticated);
+    this.#admitted.add(unauthenticated);
+    return true;
   }
 
   get channels(): ReadonlySet<Served> {
@@ -84,6 +124,31 @@ export class Listening<Served extends ServedChannel> {
     return this.#closing;
   }
 
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#unauthenticated.delete(socket);
+    this.#admitted.delete(socket);
+  }
+
+  /**
+   * Cuts off the oldest beyond the share, but only after one whole turn of the event loop: what new connections have sent already is read
+   * by then, so that many clients that come at once do not push each other out.
+   */
+  #trimSoon(): void {
+    if (this.#isTrimming || this.#unauthenticated.size <= this.#shares.maxUnauthenticated) return;
+    this.#isTrimming = true;
+    setImmediate(() =>
+      setImmediate(() => {
+        this.#isTrimming = false;
+        for (const socket of this.#unauthenticated) {
+          if (this.#unauthenticated.size <= this.#shares.maxUnauthenticated) return;
+          this.#unauthenticated.delete(socket);
+          socket.destroy();
+        }
+      }),
+    );
+  }
+
   async #close({ graceMs }: CloseOptions): Promise<void> {
     const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const cutOff = this.#clock.after(graceMs, () => {
@@ -96,4 +161,14 @@ export class Listening<Served extends ServedChannel> {
     await Promise.all([stopped, ...gone]); // the server has stopped a little before the last of its connections says so
     cutOff.cancel();
   }
+}
+
+function isSameConnection(one: Socket, other: Socket): boolean {
+  const isKnown = one.remotePort !== undefined;
+  return (
+    isKnown &&
+    one.remotePort === other.remotePort &&
+    one.remoteAddress === other.remoteAddress &&
+    one.localAddress === other.localAddress
+  );
 }

@@ -7,17 +7,18 @@ import path from 'node:path';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { EndpointError, formatEndpoint, longestUnixPathBytes, type UnixEndpoint } from './endpoint.js';
-import { bind, type CloseOptions, Listening } from './listening.js';
+import { bind, type CloseOptions, type ConnectionShares, Listening } from './listening.js';
 import { StreamChannel } from './stream-channel.js';
 
-export interface UnixListenerOptions {
+export interface UnixListenerOptions extends ConnectionShares {
   readonly endpoint: UnixEndpoint;
   /** A longer message is skipped and reported as unreadable. */
   readonly maxMessageBytes: number;
-  /** More are hung up on. */
-  readonly maxConnections: number;
-  /** Owns the channel from then on; nothing arrives before it listens. */
-  onChannel(channel: Channel): void;
+  /**
+   * Owns the channel from then on; nothing arrives before it listens. The connection is one of an unauthenticated peer until the owner
+   * calls `admit`, which closes the channel when there is no room.
+   */
+  onChannel(channel: Channel, admit: () => void): void;
   readonly clock?: Clock;
 }
 
@@ -25,15 +26,16 @@ export interface UnixListenerOptions {
 export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
   const { endpoint, maxMessageBytes, clock = systemClock } = options;
   const server = createServer();
-  server.maxConnections = options.maxConnections;
-  const listening = new Listening<StreamChannel>(server, clock);
+  const listening = new Listening<StreamChannel>(server, clock, options);
   let count = 0;
   server.on('connection', (socket) => {
     count += 1;
     const peer = `${formatEndpoint(endpoint)} client ${count}`;
     const channel = new StreamChannel({ readable: socket, writable: socket, peer, maxMessageBytes, clock });
     listening.add(channel);
-    options.onChannel(channel);
+    options.onChannel(channel, () => {
+      if (!listening.admit(socket)) channel.close(`all ${options.maxConnections} connections are in use`);
+    });
   });
   const stale = await findStale(endpoint);
   const stage = createStage(endpoint);

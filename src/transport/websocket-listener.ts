@@ -7,16 +7,13 @@ import type { Channel } from '../rpc/channel.js';
 import { EndpointError, formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
 import { answerAndClose, type HttpAnswer, plainAnswer, type Refusal } from './http-answer.js';
 import type { RequestHead } from './http-head.js';
-import { bind, type CloseOptions, Listening } from './listening.js';
+import { bind, type CloseOptions, type ConnectionShares, Listening } from './listening.js';
 import { awaitHead } from './request-head.js';
 import { isUpgrade, problemWithUpgrade, upgradeAnswer } from './websocket-handshake.js';
 import { NodeWebSocketChannel } from './websocket-node-channel.js';
 
 /** Often enough to keep proxies from forgetting a connection, and as often as Codex does. */
 const defaultPingMs = 30_000;
-
-/** Connections beyond the channels: plain requests, handshakes under way, and those that are told that there is no room. */
-const spareConnections = 64;
 
 /** Longest a client may take over a TLS handshake or the head of a request. */
 const handshakeMs = 10_000;
@@ -28,19 +25,23 @@ export interface Admission<Identity> {
   readonly subprotocol?: string | undefined;
 }
 
-export interface WebSocketListenerOptions<Identity> {
+export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
   readonly endpoint: WebSocketEndpoint;
   /** PEM; needed exactly when the endpoint is secure. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
   /** A longer message closes its connection with code 1009. */
   readonly maxMessageBytes: number;
-  readonly maxConnections: number;
+  /**
+   * When a connection stops being one of an unauthenticated peer: with its upgrade, or, where `authorize` lets everybody in, when the
+   * owner of its channel calls `admit`. The first when absent.
+   */
+  readonly admission?: 'onUpgrade' | 'byOwner';
   /** Asked about every upgrade before anything else is looked at. */
   authorize(request: RequestHead): Admission<Identity> | Refusal;
   /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, all of them are told what is here. */
   answer?(request: RequestHead): HttpAnswer;
-  /** Owns the channel from then on; nothing arrives before it listens. */
-  onChannel(channel: Channel, identity: Identity): void;
+  /** Owns the channel from then on; nothing arrives before it listens. `admit` closes the channel when there is no room. */
+  onChannel(channel: Channel, identity: Identity, admit: () => void): void;
   /** A peer that has given no sign of life by the next ping is cut off. */
   readonly pingMs?: number;
   readonly clock?: Clock;
@@ -50,21 +51,24 @@ export interface WebSocketListenerOptions<Identity> {
 export async function listenWebSocket<Identity>(options: WebSocketListenerOptions<Identity>): Promise<WebSocketListener> {
   const { endpoint, clock = systemClock, pingMs = defaultPingMs } = options;
   const server = await createServer(options);
-  const listening = new Listening<NodeWebSocketChannel>(server, clock);
-  server.maxConnections = options.maxConnections + spareConnections;
+  const listening = new Listening<NodeWebSocketChannel>(server, clock, options);
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
     awaitHead(socket, { clock, handshakeMs }, (request, head) => {
       if (!isUpgrade(request)) {
         return answerAndClose(socket, options.answer?.(request) ?? tellWhatIsHere(request), clock.now());
       }
-      const verdict = admit(request, options, listening);
+      const verdict = judge(request, options, listening);
       if (!verdict.ok) return answerAndClose(socket, plainAnswer(verdict.status, verdict.text, verdict.headers), clock.now());
       socket.write(upgradeAnswer(request, verdict.subprotocol));
       const { maxMessageBytes } = options;
       const role = { kind: 'server' } as const;
       const channel = new NodeWebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
       listening.add(channel);
-      options.onChannel(channel, verdict.identity);
+      const admit = (): void => {
+        if (!listening.admit(socket)) channel.close(noRoom(options));
+      };
+      if (options.admission !== 'byOwner') admit();
+      options.onChannel(channel, verdict.identity, admit);
     });
   });
   await bind(server, formatEndpoint(endpoint), { host: endpoint.host, port: endpoint.port });
@@ -109,7 +113,7 @@ async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<nev
 }
 
 /** Whether a request may become a WebSocket, and how it is refused when not. */
-function admit<Identity>(
+function judge<Identity>(
   request: RequestHead,
   options: WebSocketListenerOptions<Identity>,
   listening: Listening<NodeWebSocketChannel>,
@@ -118,10 +122,12 @@ function admit<Identity>(
   if (!verdict.ok) return verdict;
   if (pathOf(request) !== '/') return { ok: false, status: 404, text: whatIsHere };
   if (listening.isClosing) return { ok: false, status: 503, text: 'the server is stopping' };
-  if (listening.channels.size >= options.maxConnections) {
-    return { ok: false, status: 503, text: `all ${options.maxConnections} connections are in use` };
-  }
+  if (listening.isFull) return { ok: false, status: 503, text: noRoom(options) };
   return problemWithUpgrade(request) ?? verdict;
+}
+
+function noRoom({ maxConnections }: ConnectionShares): string {
+  return `all ${maxConnections} connections are in use`;
 }
 
 function startPinging(listening: Listening<NodeWebSocketChannel>, clock: Clock, pingMs: number): Timer {

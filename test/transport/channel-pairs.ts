@@ -24,6 +24,7 @@ export const openDoor: Omit<WebSocketListenerOptions<string>, 'onChannel'> = {
   endpoint: loopback,
   maxMessageBytes,
   maxConnections: 10,
+  maxUnauthenticated: 10,
   authorize: () => ({ ok: true, identity: 'anybody' }),
 };
 
@@ -51,6 +52,7 @@ export async function unixPair(): Promise<ChannelPair> {
     endpoint,
     maxMessageBytes,
     maxConnections: 1,
+    maxUnauthenticated: 1,
     onChannel: (channel) => accepted.resolve(channel),
   });
   const client = await openChannel(endpoint, clientOptions);

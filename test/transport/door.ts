@@ -14,24 +14,28 @@ export interface Door extends AsyncDisposable {
   readonly listener: WebSocketListener;
   readonly channels: Channel[];
   readonly identities: string[];
+  /** For each channel: says that its peer is known. */
+  readonly admits: (() => void)[];
   /** The only channel there is. */
   readonly only: Channel;
 }
 
 export async function listen(options: Partial<WebSocketListenerOptions<string>> = {}): Promise<Door> {
-  const [channels, identities]: [Channel[], string[]] = [[], []];
+  const [channels, identities, admits]: [Channel[], string[], (() => void)[]] = [[], [], []];
   const listener = await listenWebSocket({
     ...openDoor,
     ...options,
-    onChannel(channel, identity) {
+    onChannel(channel, identity, admit) {
       channels.push(channel);
       identities.push(identity);
+      admits.push(admit);
     },
   });
   return {
     listener,
     channels,
     identities,
+    admits,
     get only() {
       const [channel] = channels;
       assert.ok(channel !== undefined && channels.length === 1);
@@ -53,6 +57,8 @@ interface ClientOptions {
   readonly protocols?: string[];
   readonly headers?: Record<string, string>;
   readonly perMessageDeflate?: boolean;
+  /** PEM of the authority to trust. */
+  readonly ca?: string;
 }
 
 export async function join({ listener }: Door, { path = '', protocols = [], ...options }: ClientOptions = {}): Promise<Client> {

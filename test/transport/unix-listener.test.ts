@@ -147,14 +147,27 @@ describe('connections', () => {
     assert.equal(answer, '["last"]\n');
   });
 
-  test('too many are hung up on', async () => {
+  test('too many are hung up on when they are admitted', async () => {
     await using place = new Place();
     await using _listener = await place.listen({ maxConnections: 1 });
-    await using _first = await place.connects();
+    await using first = await place.connects();
     await eventually(() => assert.equal(place.channels.length, 1));
     const second = await place.connects();
+    await eventually(() => assert.equal(place.channels.length, 2));
+    for (const admit of place.admits) admit();
     await once(second.socket.resume(), 'close');
-    assert.equal(place.channels.length, 1);
+    assert.equal(first.socket.closed, false);
+  });
+
+  test('of peers that were not admitted are cut off beyond their share, the oldest first', async () => {
+    await using place = new Place();
+    await using _listener = await place.listen({ maxConnections: 1, maxUnauthenticated: 1 });
+    await using admitted = await place.connects();
+    await eventually(() => place.admits[0]?.() ?? assert.equal(place.channels.length, 1));
+    const oldest = await place.connects();
+    await using youngest = await place.connects();
+    await once(oldest.socket.resume(), 'close');
+    assert.deepEqual([admitted.socket.closed, youngest.socket.closed], [false, false]);
   });
 
   test('are cut off when the listener closes and nobody has closed them', async () => {
@@ -185,6 +198,7 @@ class Place implements AsyncDisposable {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'sl-'));
   readonly socket = path.join(this.folder, 'socket');
   readonly channels: Channel[] = [];
+  readonly admits: (() => void)[] = [];
   readonly #clients: AsyncDisposable[] = [];
 
   listen(options: Partial<Parameters<typeof listenUnix>[0]> = {}): Promise<UnixListener> {
@@ -192,7 +206,11 @@ class Place implements AsyncDisposable {
       endpoint: { kind: 'unix', path: this.socket },
       maxMessageBytes: 1024,
       maxConnections: 10,
-      onChannel: (channel) => this.channels.push(channel),
+      maxUnauthenticated: 10,
+      onChannel: (channel, admit) => {
+        this.channels.push(channel);
+        this.admits.push(admit);
+      },
       ...options,
     });
   }

@@ -10,6 +10,7 @@ import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { record } from './channel-contract.js';
 import { loopback } from './channel-pairs.js';
+import { selfSigned } from './self-signed.js';
 import { join, listen, plain, rawAnswer, rawWebSocket, refusal } from './door.js';
 
 guardAgainstLeaks();
@@ -92,18 +93,85 @@ describe('a connection too many', () => {
     });
   });
 
-  test('is dropped when even refusals would be too many', async () => {
-    await using door = await listen({ maxConnections: 1 });
-    const idle = Array.from({ length: 80 }, () => connect(door.listener.endpoint.port, '127.0.0.1'));
-    const ended = idle.map((socket) =>
-      once(
-        socket.on('error', () => {}),
-        'close',
-      ),
-    );
-    await Promise.race(ended);
-    for (const socket of idle) socket.destroy();
-    await Promise.all(ended);
+  test('is closed with the reason when its owner admits it too late', async () => {
+    await using door = await listen({ maxConnections: 1, admission: 'byOwner' });
+    const [first, second] = [await join(door), await join(door)];
+    const [admitFirst, admitSecond] = door.admits;
+    admitFirst?.();
+    admitFirst?.(); // once more does nothing
+    admitSecond?.();
+    const [code, reason] = (await once(second, 'close')) as [number, Buffer];
+    assert.deepEqual([code, reason.toString(), first.readyState], [4000, 'all 1 connections are in use', WebSocket.OPEN]);
+    await first[Symbol.asyncDispose]();
+  });
+});
+
+describe('connections of unknown peers', () => {
+  const idleAt = (port: number) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    const state = { isClosed: false };
+    socket.resume().once('close', () => (state.isClosed = true));
+    return { socket, state };
+  };
+
+  /** Opened one after the other, the oldest first. */
+  async function crowdAt(port: number, count: number) {
+    const crowd: ReturnType<typeof idleAt>[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const each = idleAt(port);
+      await once(each.socket, 'connect');
+      crowd.push(each);
+    }
+    return {
+      isClosed: () => crowd.map(({ state }) => state.isClosed),
+      async [Symbol.asyncDispose]() {
+        for (const { socket } of crowd) socket.destroy();
+        await eventually(() => assert.ok(crowd.every(({ state }) => state.isClosed)));
+      },
+    };
+  }
+
+  test('beyond their share are cut off, the oldest first', async () => {
+    await using door = await listen({ maxUnauthenticated: 2 });
+    await using crowd = await crowdAt(door.listener.endpoint.port, 5);
+    await eventually(() => assert.deepEqual(crowd.isClosed(), [true, true, true, false, false]));
+  });
+
+  test('do not end one that was let in', async () => {
+    await using door = await listen({ maxConnections: 1, maxUnauthenticated: 1 });
+    await using client = await join(door);
+    await using crowd = await crowdAt(door.listener.endpoint.port, 3);
+    await eventually(() => assert.deepEqual(crowd.isClosed(), [true, true, false]));
+    assert.equal(client.readyState, WebSocket.OPEN);
+    assert.equal((await refusal(door.listener.url)).status, 503);
+  });
+
+  test('do not end one that was let in over TLS', async () => {
+    const tls = selfSigned();
+    const endpoint = { ...loopback, isSecure: true };
+    await using door = await listen({ endpoint, tls, maxUnauthenticated: 1 });
+    await using client = await join(door, { ca: tls.cert });
+    await using crowd = await crowdAt(door.listener.endpoint.port, 3);
+    await eventually(() => assert.deepEqual(crowd.isClosed(), [true, true, false]));
+    assert.equal(client.readyState, WebSocket.OPEN);
+  });
+
+  test('are those whose owner has not admitted them, where it is for the owner to say', async () => {
+    await using door = await listen({ maxUnauthenticated: 2, admission: 'byOwner' });
+    const [unknown, known] = [await join(door), await join(door)];
+    door.admits[1]?.();
+    const gone = once(unknown, 'close');
+    await using crowd = await crowdAt(door.listener.endpoint.port, 2);
+    await gone;
+    assert.deepEqual([known.readyState, crowd.isClosed()], [WebSocket.OPEN, [false, false]]);
+    await known[Symbol.asyncDispose]();
+  });
+
+  test('do not push each other out while each shows at once who it is', async () => {
+    await using door = await listen({ maxConnections: 40, maxUnauthenticated: 1 });
+    const clients = await Promise.all(Array.from({ length: 40 }, async () => rawWebSocket(door.listener)));
+    assert.equal(door.channels.length, 40);
+    for (const client of clients) client.destroy();
   });
 });
 

@@ -115,7 +115,8 @@ describe('limits', () => {
 
   test('connections', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-connections', '1']);
-    await using _first = await overWebSocket(server.url);
+    await using first = await overWebSocket(server.url);
+    await first.greet();
     await assert.rejects(overWebSocket(server.url), /503/);
   });
 

@@ -100,7 +100,11 @@ export interface LimitOption {
 }
 
 export const limitOptions = {
-  maxConnections: { unit: 'count', meaning: 'Connections at the same time.' },
+  maxConnections: { unit: 'count', meaning: 'Connections of known callers at the same time, for each address.' },
+  maxUnauthenticated: {
+    unit: 'count',
+    meaning: 'Connections, for each address, without a credential and without a session yet; beyond it the oldest are cut off.',
+  },
   maxSessionsPerCaller: { flag: 'max-sessions-per-token', unit: 'count', meaning: 'Sessions of one caller.' },
   maxProcessesPerCaller: {
     flag: 'max-processes-per-token',
