@@ -24,8 +24,8 @@ import { environmentInfo } from './environment-info.js';
 import { errorBodyOf } from './error-body.js';
 import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
-import { processStartFields } from './logger.js';
 import type { Metrics } from './metrics.js';
+import { recordProcess } from './process-journal.js';
 import { type Session, isOverAfter, requireSeen } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
 import { Waits } from './waits.js';
@@ -155,7 +155,6 @@ export class Attachment implements Holder {
 
   async #start({ session, service, followings }: Driving, params: Params<'process/start'>): Promise<Reply> {
     const { processId } = params;
-    const { metrics, logger } = this.#context;
     if (this.#guests.has(processId)) throw execError('processExists', { processId });
     const isKnown = session.processes.find(processId) !== undefined;
     const forgotten = params.retry === true && !isKnown ? followings.findOwn(processId) : undefined;
@@ -168,15 +167,18 @@ export class Attachment implements Holder {
     const sendEvents = started && followings.follow(started, followings.openOwn(started, 0), { isOwn: true });
     const result = await starting;
     if (started === undefined || sendEvents === undefined) return { result }; // sent again; its events are on their way already
-    const { pid, program } = started;
-    metrics.spawned((performance.now() - begunAt) / 1000);
-    logger.info('process started', processStartFields({ processId, program, pid }));
+    this.#context.metrics.spawned((performance.now() - begunAt) / 1000);
+    recordProcess(started, started.program, this.#context);
     return { result, afterReply: sendEvents };
   }
 
   #command({ session, commands }: Driving, method: CommandMethod, params: unknown): Promise<unknown> {
     if (method === 'command/exec') this.#requireRoom();
-    commands.current ??= new Commands(session, (delta) => this.#tellOutput(delta));
+    commands.current ??= new Commands(
+      session,
+      (delta) => this.#tellOutput(delta),
+      (started, program) => recordProcess(started, program, this.#context),
+    );
     return callCommand(commands.current.service, method, readParams(method, params));
   }
 

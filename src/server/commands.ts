@@ -20,6 +20,9 @@ import { type Session, exitFacts } from './session.js';
 /** Tells the caller of output; resolves when it is ready for more. */
 export type TellOutput = (delta: Notification<'command/exec/outputDelta'>) => Promise<void>;
 
+/** Told of each command that runs; `program` as the caller named it, also when a sandbox runs it. */
+export type CommandStarted = (started: ManagedProcess, program: string) => void;
+
 /** As timeout(1) has it. */
 const timedOutCode = 124;
 
@@ -35,12 +38,14 @@ export class Commands {
   readonly #session: Session;
   readonly #processes: ProcessTable;
   readonly #tell: TellOutput;
+  readonly #onStarted: CommandStarted;
   readonly #active = new Map<ProcessId, Active>();
 
-  constructor(session: Session, tell: TellOutput) {
+  constructor(session: Session, tell: TellOutput, onStarted: CommandStarted = () => {}) {
     this.#session = session;
     this.#processes = session.openCommands();
     this.#tell = tell;
+    this.#onStarted = onStarted;
     this.service = {
       'command/exec': async (params) => this.#exec(params),
       'command/exec/write': async (params) => this.#write(params),
@@ -82,7 +87,7 @@ export class Commands {
 
   #start({ processId, spec, timeoutMs, sandboxPolicy }: CommandRequest): ManagedProcess {
     try {
-      return this.#processes.start({
+      const started = this.#processes.start({
         // What nobody has named gets a name that no caller will think of.
         id: processId ?? asProcessId(randomUuid()),
         spec: this.#session.sandbox.wrap(spec, sandboxPolicy),
@@ -92,6 +97,8 @@ export class Commands {
         metadata: undefined,
         leftovers: 'end',
       });
+      this.#onStarted(started, spec.argv[0] ?? '');
+      return started;
     } catch (error) {
       if (!isExecError(error, 'spawnFailed')) throw error;
       const { failure, problem } = error.data;

@@ -71,6 +71,14 @@ export const defaultLimits: ServerLimits = {
   jsonValues: 262_144,
 };
 
+/** How much the log tells of requests that were refused. */
+export const refusalLogLimits = {
+  /** Each address has at most two lines in this time: its first refusal, and how many followed. */
+  windowMs: 60_000,
+  /** Addresses with lines of their own; the refusals of all others in a window are told together. */
+  maxAddresses: 256,
+};
+
 /** Which kinds of command the server runs. */
 export interface ExecPolicy {
   /** Raw commands, for trusted callers. */

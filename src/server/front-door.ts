@@ -1,6 +1,7 @@
 // Everything a server listens on, composed: endpoints, the gate before them, plain HTTP beside them, and how all of it closes.
 
 import { readFile } from 'node:fs/promises';
+import type { Logger } from '../base/logger.js';
 import type { ListenEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
 import type { HttpAnswer } from '../transport/http-answer.js';
 import type { RequestHead } from '../transport/http-head.js';
@@ -10,13 +11,16 @@ import {
   type CredentialSource,
   type Credentials,
   type Gate,
+  type Verdict,
   createGate,
   loadCredentials,
   requireSafeBind,
 } from './auth/index.js';
 import { answerHttp } from './http-front.js';
 import type { ServerMetrics } from './metrics.js';
+import { RefusalLog } from './refusal-log.js';
 import type { Server } from './server.js';
+import { anybody } from './session-table.js';
 
 export interface FrontDoorOptions {
   /** WebSocket and Unix endpoints. */
@@ -27,6 +31,7 @@ export interface FrontDoorOptions {
   readonly allowedHosts: readonly string[];
   readonly metricsAccess: 'guarded' | 'open';
   readonly metrics: ServerMetrics;
+  readonly logger: Logger;
 }
 
 interface Listener {
@@ -42,11 +47,13 @@ export class FrontDoor {
   readonly #options: FrontDoorOptions;
   readonly #credentials: Credentials;
   readonly #listeners: Listener[] = [];
+  readonly #refusals: RefusalLog;
 
   private constructor(server: Server, options: FrontDoorOptions, credentials: Credentials) {
     this.#server = server;
     this.#options = options;
     this.#credentials = credentials;
+    this.#refusals = new RefusalLog({ clock: server.clock, logger: options.logger, metrics: options.metrics });
   }
 
   /** Opens every endpoint, or none: rejects with the first that cannot be opened. */
@@ -72,6 +79,7 @@ export class FrontDoor {
   /** Accepts nothing more, and closes what is open after a moment. */
   async close(): Promise<void> {
     await Promise.all(this.#listeners.map((listener) => listener.close({ graceMs: closeGraceMs })));
+    this.#refusals.flush();
   }
 
   #listenUnix(endpoint: UnixEndpoint): Promise<Listener> {
@@ -82,7 +90,7 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
-      onChannel: (channel, onGreeted) => this.#server.accept(channel, { onGreeted }),
+      onChannel: (channel, onGreeted) => this.#server.accept(channel, anybody, onGreeted),
     });
   }
 
@@ -98,9 +106,9 @@ export class FrontDoor {
       maxUnauthenticated,
       maxMessageBytes,
       admission: this.#credentials.kind === 'none' ? 'byOwner' : 'onUpgrade',
-      authorize: (request) => gate.authorize(request),
-      answer: (request) => this.#answer(gate, request),
-      onChannel: (channel, identity, onGreeted) => this.#server.accept(channel, { identity, onGreeted }),
+      authorize: (request, address) => this.#recorded(gate.authorize(request), address),
+      answer: (request, address) => this.#answer(gate, request, address),
+      onChannel: (channel, identity, onGreeted) => this.#server.accept(channel, identity, onGreeted),
     });
     gate = this.#gateAt(listener.endpoint);
     return listener;
@@ -111,15 +119,24 @@ export class FrontDoor {
     return createGate({ credentials: this.#credentials, bind, allowedOrigins, allowedHosts, clock: this.#server.clock });
   }
 
-  #answer(gate: Gate, request: RequestHead): HttpAnswer {
+  #recorded(verdict: Verdict, address: string): Verdict {
+    if (!verdict.ok) this.#refusals.add({ address, status: verdict.status, problem: verdict.text });
+    return verdict;
+  }
+
+  #answer(gate: Gate, request: RequestHead, address: string): HttpAnswer {
     const { metrics, metricsAccess } = this.#options;
-    return answerHttp(
-      { ...request, verdict: gate.authorize(request) },
+    const verdict = gate.authorize(request);
+    const answer = answerHttp(
+      { ...request, verdict },
       {
         phase: this.#server.isClosing ? 'draining' : 'ready',
         metricsAccess,
         metricsText: () => metrics.text(this.#server.gauges()),
       },
     );
+    // Health checks are answered whatever the gate says, and are no refusals then.
+    if (!verdict.ok && answer.status === verdict.status) this.#recorded(verdict, address);
+    return answer;
   }
 }

@@ -1,6 +1,6 @@
 // The public server. A line here is a promise.
 
-export { Commands, type TellOutput } from './commands.js';
+export { type CommandStarted, Commands, type TellOutput } from './commands.js';
 export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 export { createExecService } from './exec-service.js';
 export { FrontDoor, type FrontDoorOptions } from './front-door.js';

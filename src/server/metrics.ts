@@ -1,6 +1,6 @@
 // What the server counts, and the Prometheus text of it. Counting is adding to a number; everything else happens when somebody asks.
 
-import { type ProcessStatus, type SpawnFailure, errorTable, notifications, requests } from '../protocol/index.js';
+import { type EndReason, type ProcessStatus, type SpawnFailure, errorTable, notifications, requests } from '../protocol/index.js';
 
 /** What the server reports as it happens. Each call is an addition. */
 export interface Metrics {
@@ -9,6 +9,10 @@ export interface Metrics {
   /** `seconds`: from the request to the running process. */
   spawned(seconds: number): void;
   spawnFailed(failure: SpawnFailure): void;
+  /** A process has ended. */
+  ended(reason: EndReason): void;
+  /** The gate refused a request with this HTTP status. */
+  refused(status: number): void;
   /** Bytes that processes wrote. */
   output(bytes: number): void;
   /** Bytes that retention gave up before they were asked for. */
@@ -32,6 +36,8 @@ export const silentMetrics: Metrics = {
   answeredWithError() {},
   spawned() {},
   spawnFailed() {},
+  ended() {},
+  refused() {},
   output() {},
   dropped() {},
 };
@@ -54,10 +60,25 @@ const failures = {
   outOfResources: true,
 } satisfies Record<SpawnFailure, true>;
 
+const endReasons = {
+  exited: true,
+  terminated: true,
+  timedOut: true,
+  idleTimedOut: true,
+  disconnected: true,
+  spawnFailed: true,
+  serverLost: true,
+} satisfies Record<EndReason, true>;
+
+/** What the gate answers with: malformed, without a credential that is known, not for this host or from a page. */
+const refusalStatuses = ['400', '401', '403'];
+
 export class ServerMetrics implements Metrics {
   readonly #requests = new Tally([...Object.keys(requests), ...Object.keys(notifications)]);
   readonly #errors = new Tally([...rpcCodes, ...Object.values(errorTable).map(({ code }) => code)].map(String));
   readonly #spawnFailures = new Tally(Object.keys(failures));
+  readonly #endings = new Tally(Object.keys(endReasons));
+  readonly #refusals = new Tally(refusalStatuses);
   readonly #spawnBuckets = spawnBounds.map(() => 0);
   #spawns = 0;
   #spawnSeconds = 0;
@@ -83,6 +104,14 @@ export class ServerMetrics implements Metrics {
     this.#spawnFailures.add(failure);
   }
 
+  ended(reason: EndReason): void {
+    this.#endings.add(reason);
+  }
+
+  refused(status: number): void {
+    this.#refusals.add(String(status));
+  }
+
   output(bytes: number): void {
     this.#outputBytes += bytes;
   }
@@ -103,6 +132,8 @@ export class ServerMetrics implements Metrics {
       counter('sluice_dropped_bytes_total', 'Output given up before it was asked for.', single(this.#droppedBytes)),
       histogram('sluice_spawn_seconds', 'Time to start a process.', this.#spawnSamples()),
       counter('sluice_spawn_failures_total', 'Commands that never ran.', byLabel('failure', this.#spawnFailures.counts)),
+      counter('sluice_process_endings_total', 'Processes that ended, by reason.', byLabel('reason', this.#endings.counts)),
+      counter('sluice_refused_requests_total', 'Requests the gate refused, by status.', byLabel('status', this.#refusals.counts)),
       counter('sluice_requests_total', 'Messages received, by method.', byLabel('method', this.#requests.counts)),
       counter('sluice_errors_total', 'Errors answered, by code.', byLabel('code', this.#errors.counts)),
     ].join('');

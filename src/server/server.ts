@@ -36,13 +36,6 @@ export interface ServerOptions {
   readonly isOpenOnNetwork?: boolean;
 }
 
-export interface AcceptOptions {
-  /** Who the caller has proven to be; anybody when absent. */
-  readonly identity?: Identity;
-  /** Called when the client has opened or resumed a session. */
-  readonly onGreeted?: () => void;
-}
-
 export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
@@ -101,8 +94,8 @@ export class Server implements AsyncDisposable {
     return this.sessions.open(anybody, { isResumable: false, holder: undefined });
   }
 
-  /** Serves a client over this channel until the channel ends. */
-  accept(channel: Channel, { identity = anybody, onGreeted = () => {} }: AcceptOptions = {}): void {
+  /** Serves a client over this channel until the channel ends. `onGreeted`: it has opened or resumed a session. */
+  accept(channel: Channel, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
     if (this.#closing !== undefined) return channel.close('the server is shutting down');
     const connection = new Connection(channel, this.limits, this.clock);
     this.#connections.add(connection);

@@ -87,6 +87,11 @@ export class Listening<Served extends ServedChannel> {
     });
   }
 
+  /** What a peer is told that cannot be admitted. */
+  get noRoom(): string {
+    return `all ${this.#shares.maxConnections} connections are in use`;
+  }
+
   /** No connection can be admitted now. */
   get isFull(): boolean {
     return this.#admitted.size >= this.#shares.maxConnections;

@@ -34,7 +34,7 @@ export async function listenUnix(options: UnixListenerOptions): Promise<UnixList
     const channel = new StreamChannel({ readable: socket, writable: socket, peer, maxMessageBytes, clock });
     listening.add(channel);
     options.onChannel(channel, () => {
-      if (!listening.admit(socket)) channel.close(`all ${options.maxConnections} connections are in use`);
+      if (!listening.admit(socket)) channel.close(listening.noRoom);
     });
   });
   const stale = await findStale(endpoint);

@@ -36,10 +36,10 @@ export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
    * owner of its channel calls `admit`. The first when absent.
    */
   readonly admission?: 'onUpgrade' | 'byOwner';
-  /** Asked about every upgrade before anything else is looked at. */
-  authorize(request: RequestHead): Admission<Identity> | Refusal;
+  /** Asked about every upgrade before anything else is looked at; `address` is the peer's, without its port. */
+  authorize(request: RequestHead, address: string): Admission<Identity> | Refusal;
   /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, all of them are told what is here. */
-  answer?(request: RequestHead): HttpAnswer;
+  answer?(request: RequestHead, address: string): HttpAnswer;
   /** Owns the channel from then on; nothing arrives before it listens. `admit` closes the channel when there is no room. */
   onChannel(channel: Channel, identity: Identity, admit: () => void): void;
   /** A peer that has given no sign of life by the next ping is cut off. */
@@ -55,9 +55,9 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
     awaitHead(socket, { clock, handshakeMs }, (request, head) => {
       if (!isUpgrade(request)) {
-        return answerAndClose(socket, options.answer?.(request) ?? tellWhatIsHere(request), clock.now());
+        return answerAndClose(socket, options.answer?.(request, addressOf(socket)) ?? tellWhatIsHere(request), clock.now());
       }
-      const verdict = judge(request, options, listening);
+      const verdict = judge(request, options.authorize(request, addressOf(socket)), listening);
       if (!verdict.ok) return answerAndClose(socket, plainAnswer(verdict.status, verdict.text, verdict.headers), clock.now());
       socket.write(upgradeAnswer(request, verdict.subprotocol));
       const { maxMessageBytes } = options;
@@ -65,7 +65,7 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
       const channel = new NodeWebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
       listening.add(channel);
       const admit = (): void => {
-        if (!listening.admit(socket)) channel.close(noRoom(options));
+        if (!listening.admit(socket)) channel.close(listening.noRoom);
       };
       if (options.admission !== 'byOwner') admit();
       options.onChannel(channel, verdict.identity, admit);
@@ -115,19 +115,14 @@ async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<nev
 /** Whether a request may become a WebSocket, and how it is refused when not. */
 function judge<Identity>(
   request: RequestHead,
-  options: WebSocketListenerOptions<Identity>,
+  verdict: Admission<Identity> | Refusal,
   listening: Listening<NodeWebSocketChannel>,
 ): Admission<Identity> | Refusal {
-  const verdict = options.authorize(request);
   if (!verdict.ok) return verdict;
   if (pathOf(request) !== '/') return { ok: false, status: 404, text: whatIsHere };
   if (listening.isClosing) return { ok: false, status: 503, text: 'the server is stopping' };
-  if (listening.isFull) return { ok: false, status: 503, text: noRoom(options) };
+  if (listening.isFull) return { ok: false, status: 503, text: listening.noRoom };
   return problemWithUpgrade(request) ?? verdict;
-}
-
-function noRoom({ maxConnections }: ConnectionShares): string {
-  return `all ${maxConnections} connections are in use`;
 }
 
 function startPinging(listening: Listening<NodeWebSocketChannel>, clock: Clock, pingMs: number): Timer {
@@ -149,8 +144,13 @@ function pathOf({ url }: RequestHead): string | undefined {
   return url.split('?', 1)[0];
 }
 
-function peerOf({ remoteAddress = 'unknown', remotePort }: Socket): string {
-  return `${remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress}:${remotePort ?? 0}`;
+function addressOf({ remoteAddress = 'unknown' }: Socket): string {
+  return remoteAddress;
+}
+
+function peerOf(socket: Socket): string {
+  const address = addressOf(socket);
+  return `${address.includes(':') ? `[${address}]` : address}:${socket.remotePort ?? 0}`;
 }
 
 function portOf(server: Server): number {

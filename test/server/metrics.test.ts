@@ -57,6 +57,8 @@ describe('the metrics', () => {
       sluice_dropped_bytes_total: 'counter',
       sluice_spawn_seconds: 'histogram',
       sluice_spawn_failures_total: 'counter',
+      sluice_process_endings_total: 'counter',
+      sluice_refused_requests_total: 'counter',
       sluice_requests_total: 'counter',
       sluice_errors_total: 'counter',
     });
@@ -102,6 +104,9 @@ describe('the metrics', () => {
     metrics.requested('initialized');
     metrics.answeredWithError(-32600);
     metrics.spawnFailed('cwdNotFound');
+    metrics.ended('timedOut');
+    metrics.refused(401);
+    metrics.refused(599);
     const happened = [...read(metrics)].filter(([, value]) => value > 0);
     assert.deepEqual(Object.fromEntries(happened), {
       sluice_output_bytes_total: 1024,
@@ -110,6 +115,9 @@ describe('the metrics', () => {
       'sluice_requests_total{method="initialized"}': 1,
       'sluice_errors_total{code="-32600"}': 1,
       'sluice_spawn_failures_total{failure="cwdNotFound"}': 1,
+      'sluice_process_endings_total{reason="timedOut"}': 1,
+      'sluice_refused_requests_total{status="401"}': 1,
+      'sluice_refused_requests_total{status="other"}': 1,
     });
   });
 

@@ -75,7 +75,8 @@ async function run(config: ServeConfig): Promise<void> {
   });
   const listen = config.listen.flatMap((endpoint) => (endpoint.kind === 'stdio' ? [] : [endpoint]));
   const { credentials, tls, allowedOrigins, allowedHosts, metricsAccess } = config;
-  const door = await FrontDoor.open(server, { listen, credentials, tls, allowedOrigins, allowedHosts, metricsAccess, metrics });
+  const access = { credentials, tls, allowedOrigins, allowedHosts, metricsAccess };
+  const door = await FrontDoor.open(server, { listen, ...access, metrics, logger });
   const isOnStdio = listen.length < config.listen.length;
   // Before anybody can know that the server is there, and so ask it to end.
   const asked = endingSignals.map(async (signal) => signalled(signal));

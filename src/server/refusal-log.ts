@@ -1,0 +1,62 @@
+// Requests that the gate refused, in the log and in the metrics. The log tells the first of each address in a window and how many more
+// there were, so that an attacker cannot flood it; the metrics count every one.
+
+import type { Clock, Timer } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
+import { refusalLogLimits } from './config.js';
+import type { Metrics } from './metrics.js';
+
+export interface RefusedRequest {
+  /** IP address of the peer. */
+  readonly address: string;
+  readonly status: number;
+  /** The gate's own text: nothing of a token is in it. */
+  readonly problem: string;
+}
+
+interface Context {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export class RefusalLog {
+  readonly #context: Context;
+  /** Refusals in this window that no line tells of yet, by address. */
+  readonly #unlogged = new Map<string, number>();
+  /** The same of the addresses that the table has no room for, together. */
+  #unloggedOfOthers = 0;
+  #window: Timer | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  add({ address, status, problem }: RefusedRequest): void {
+    const { clock, logger, metrics } = this.#context;
+    metrics.refused(status);
+    this.#window ??= clock.afterIdle(refusalLogLimits.windowMs, () => this.flush());
+    const unlogged = this.#unlogged.get(address);
+    if (unlogged !== undefined) this.#unlogged.set(address, unlogged + 1);
+    else if (this.#unlogged.size >= refusalLogLimits.maxAddresses) this.#unloggedOfOthers += 1;
+    else {
+      this.#unlogged.set(address, 0);
+      logger.warn('request refused', { address, status, problem });
+    }
+  }
+
+  /** Ends the window: logs how many there were that no line told of. */
+  flush(): void {
+    this.#window?.cancel();
+    this.#window = undefined;
+    const { logger } = this.#context;
+    for (const [address, refusals] of this.#unlogged) {
+      if (refusals > 0) logger.warn('more requests refused', { address, refusals });
+    }
+    if (this.#unloggedOfOthers > 0) {
+      logger.warn('more requests refused', { address: 'other addresses', refusals: this.#unloggedOfOthers });
+    }
+    this.#unlogged.clear();
+    this.#unloggedOfOthers = 0;
+  }
+}
