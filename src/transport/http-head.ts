@@ -22,7 +22,9 @@ export function parseHead(text: string): RequestHead | undefined {
     const [, name, value] = headerPattern.exec(line) ?? [];
     if (name === undefined || value === undefined) return undefined;
     const key = name.toLowerCase();
-    headers.set(key, [...(headers.get(key) ?? []), withoutOuterSpace(value)]);
+    const values = headers.get(key) ?? [];
+    values.push(withoutOuterSpace(value)); // a new list for each value would make the time grow with the square of the lines
+    headers.set(key, values);
   }
   if (headers.has('transfer-encoding') || !isLength(headers.get('content-length'))) return undefined;
   const single = [...headers].map(([name, values]) => [name, values.length === 1 ? values[0] : values] as const);
