@@ -90,6 +90,7 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
+      onCutOff: () => this.#options.metrics.cutOff(),
       onChannel: (channel, onGreeted) => this.#server.accept(channel, anybody, onGreeted),
     });
   }
@@ -105,6 +106,7 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
+      onCutOff: () => this.#options.metrics.cutOff(),
       admission: this.#credentials.kind === 'none' ? 'byOwner' : 'onUpgrade',
       authorize: (request, address) => this.#recorded(gate.authorize(request), address),
       answer: (request, address) => this.#answer(gate, request, address),

@@ -13,6 +13,8 @@ export interface Metrics {
   ended(reason: EndReason): void;
   /** The gate refused a request with this HTTP status. */
   refused(status: number): void;
+  /** A connection of an unknown peer was cut off, because there were too many of them. */
+  cutOff(): void;
   /** Bytes that processes wrote. */
   output(bytes: number): void;
   /** Bytes that retention gave up before they were asked for. */
@@ -38,6 +40,7 @@ export const silentMetrics: Metrics = {
   spawnFailed() {},
   ended() {},
   refused() {},
+  cutOff() {},
   output() {},
   dropped() {},
 };
@@ -81,6 +84,7 @@ export class ServerMetrics implements Metrics {
   readonly #refusals = new Tally(refusalStatuses);
   readonly #spawnBuckets = spawnBounds.map(() => 0);
   #spawns = 0;
+  #cutOff = 0;
   #spawnSeconds = 0;
   #outputBytes = 0;
   #droppedBytes = 0;
@@ -112,6 +116,10 @@ export class ServerMetrics implements Metrics {
     this.#refusals.add(String(status));
   }
 
+  cutOff(): void {
+    this.#cutOff += 1;
+  }
+
   output(bytes: number): void {
     this.#outputBytes += bytes;
   }
@@ -134,6 +142,7 @@ export class ServerMetrics implements Metrics {
       counter('sluice_spawn_failures_total', 'Commands that never ran.', byLabel('failure', this.#spawnFailures.counts)),
       counter('sluice_process_endings_total', 'Processes that ended, by reason.', byLabel('reason', this.#endings.counts)),
       counter('sluice_refused_requests_total', 'Requests the gate refused, by status.', byLabel('status', this.#refusals.counts)),
+      counter('sluice_cut_off_connections_total', 'Unknown peers cut off because of too many.', single(this.#cutOff)),
       counter('sluice_requests_total', 'Messages received, by method.', byLabel('method', this.#requests.counts)),
       counter('sluice_errors_total', 'Errors answered, by code.', byLabel('code', this.#errors.counts)),
     ].join('');

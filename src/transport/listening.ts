@@ -16,6 +16,8 @@ export interface ConnectionShares {
   readonly maxConnections: number;
   /** Connections of peers that have not shown who they are. When there are more, the oldest are cut off. */
   readonly maxUnauthenticated: number;
+  /** Called for each connection that is cut off for this. */
+  readonly onCutOff?: () => void;
 }
 
 export interface CloseOptions {
@@ -149,6 +151,7 @@ export class Listening<Served extends ServedChannel> {
           if (this.#unauthenticated.size <= this.#shares.maxUnauthenticated) return;
           this.#unauthenticated.delete(socket);
           socket.destroy();
+          this.#shares.onCutOff?.();
         }
       }),
     );

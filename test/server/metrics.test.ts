@@ -59,6 +59,7 @@ describe('the metrics', () => {
       sluice_spawn_failures_total: 'counter',
       sluice_process_endings_total: 'counter',
       sluice_refused_requests_total: 'counter',
+      sluice_cut_off_connections_total: 'counter',
       sluice_requests_total: 'counter',
       sluice_errors_total: 'counter',
     });
@@ -107,6 +108,7 @@ describe('the metrics', () => {
     metrics.ended('timedOut');
     metrics.refused(401);
     metrics.refused(599);
+    metrics.cutOff();
     const happened = [...read(metrics)].filter(([, value]) => value > 0);
     assert.deepEqual(Object.fromEntries(happened), {
       sluice_output_bytes_total: 1024,
@@ -118,6 +120,7 @@ describe('the metrics', () => {
       'sluice_process_endings_total{reason="timedOut"}': 1,
       'sluice_refused_requests_total{status="401"}': 1,
       'sluice_refused_requests_total{status="other"}': 1,
+      sluice_cut_off_connections_total: 1,
     });
   });
 

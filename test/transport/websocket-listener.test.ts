@@ -132,9 +132,11 @@ describe('connections of unknown peers', () => {
   }
 
   test('beyond their share are cut off, the oldest first', async () => {
-    await using door = await listen({ maxUnauthenticated: 2 });
+    let cutOff = 0;
+    await using door = await listen({ maxUnauthenticated: 2, onCutOff: () => (cutOff += 1) });
     await using crowd = await crowdAt(door.listener.endpoint.port, 5);
     await eventually(() => assert.deepEqual(crowd.isClosed(), [true, true, true, false, false]));
+    assert.equal(cutOff, 3);
   });
 
   test('do not end one that was let in', async () => {
