@@ -41,7 +41,7 @@ export class RefusalLog {
     else if (this.#unlogged.size >= refusalLogLimits.maxAddresses) this.#unloggedOfOthers += 1;
     else {
       this.#unlogged.set(address, 0);
-      logger.warn('request refused', { address, status, problem });
+      logger.info('request refused', { address, status, problem });
     }
   }
 
@@ -51,10 +51,10 @@ export class RefusalLog {
     this.#window = undefined;
     const { logger } = this.#context;
     for (const [address, refusals] of this.#unlogged) {
-      if (refusals > 0) logger.warn('more requests refused', { address, refusals });
+      if (refusals > 0) logger.info('more requests refused', { address, refusals });
     }
     if (this.#unloggedOfOthers > 0) {
-      logger.warn('more requests refused', { address: 'other addresses', refusals: this.#unloggedOfOthers });
+      logger.info('more requests refused', { address: 'other addresses', refusals: this.#unloggedOfOthers });
     }
     this.#unlogged.clear();
     this.#unloggedOfOthers = 0;

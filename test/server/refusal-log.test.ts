@@ -16,7 +16,7 @@ function journal() {
   const clock = new FakeClock();
   const refusals = new RefusalLog({
     clock,
-    logger: { ...silentLogger, warn: (message, fields) => void lines.push([message, fields]) },
+    logger: { ...silentLogger, info: (message, fields) => void lines.push([message, fields]) },
     metrics: { ...silentMetrics, refused: (status) => void statuses.push(status) },
   });
   const refuse = (address: string) => refusals.add({ address, status: 401, problem });

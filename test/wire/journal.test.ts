@@ -97,7 +97,7 @@ describe('the log and the metrics', () => {
     const rebound = 'GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n';
     assert.deepEqual(statusesIn(await answerTo(server, rebound)), [403]);
     const [first = {}] = await linesWith(server, 'request refused', 1);
-    assert.deepEqual([first['level'], first['address'], first['status']], ['warn', '127.0.0.1', 401]);
+    assert.deepEqual([first['level'], first['address'], first['status']], ['info', '127.0.0.1', 401]);
     assert.equal(first['problem'], 'the token is not known here');
     const metrics = await metricsOf(server);
     assert.match(metrics, /^sluice_refused_requests_total\{status="401"\} 31$/m);
