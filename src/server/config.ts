@@ -57,8 +57,8 @@ export const defaultLimits: ServerLimits = {
   maxSessionsPerCaller: 1_024,
   maxProcessesPerCaller: 8_192,
   maxConnections: 1_024,
-  /** A handshake takes milliseconds, so this many are never under way at once; a head of 16 KiB each makes 4 MiB. */
-  maxUnauthenticated: 256,
+  /** As many as may be known: clients that all come at once must not push each other out. Heads of 16 KiB make 16 MiB at most. */
+  maxUnauthenticated: 1_024,
   /** A reply is one string, of which V8 has none longer than 512 MiB; this leaves room for both streams and their escapes. */
   maxReplyBytes: 32 * mib,
   /** As large as Codex's lines; a write of 16 MiB fits with its base64. */

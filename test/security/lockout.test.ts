@@ -14,7 +14,10 @@ import { request, upgradeHeaders } from './raw-http.js';
 
 const token = 'a-token-that-nobody-guesses';
 
-/** As many as the server takes in all, and more. */
+/** Unknown peers that the server puts up with. */
+const share = 1_024;
+
+/** More than that, and more than a server took in all that gave known and unknown peers one share. */
 const crowd = 1_100;
 
 class Crowd implements AsyncDisposable {
@@ -69,7 +72,7 @@ describe('peers without a credential', () => {
       await late.greet();
       resultOf(await late.request('environment/status'));
       resultOf(await present.request('environment/status'));
-      await eventually(() => assert.ok(silent.left.length <= 256, `${silent.left.length} are left`));
+      await eventually(() => assert.ok(silent.left.length <= share, `${silent.left.length} are left`));
     });
   }
 
@@ -83,7 +86,7 @@ describe('peers without a credential', () => {
     await late.greet();
     resultOf(await late.request('environment/status'));
     resultOf(await present.request('environment/status'));
-    await eventually(() => assert.ok(silent.left.length <= 256, `${silent.left.length} are left`));
+    await eventually(() => assert.ok(silent.left.length <= share, `${silent.left.length} are left`));
   });
 
   test('that become WebSockets where no credential is needed, and open no session, do not keep out a client', async () => {
@@ -96,8 +99,24 @@ describe('peers without a credential', () => {
     await late.greet();
     resultOf(await late.request('environment/status'));
     resultOf(await present.request('environment/status'));
-    await eventually(() => assert.ok(silent.left.length <= 256, `${silent.left.length} are left`));
+    await eventually(() => assert.ok(silent.left.length <= share, `${silent.left.length} are left`));
   });
+});
+
+describe('many clients at once', () => {
+  guardAgainstLeaks();
+
+  for (const [kind, open] of [
+    ['websocket', overWebSocket],
+    ['unix', overUnixSocket],
+  ] as const) {
+    test(`do not push each other out before they have opened their sessions, over ${kind}`, async () => {
+      await using server = await SluiceServer.start(kind);
+      const peers = await Promise.all(Array.from({ length: 400 }, async () => open(server.url)));
+      for (const reply of await Promise.all(peers.map(async (peer) => peer.greet()))) resultOf(reply);
+      await Promise.all(peers.map(async (peer) => peer[Symbol.asyncDispose]()));
+    });
+  }
 });
 
 /** The server may have yet to notice that earlier connections are gone. */
