@@ -144,7 +144,7 @@ async function startServer(maxProcesses) {
 
 async function startCrowd({ script, copies }) {
   const leaders = Array.from({ length: copies }, () =>
-    spawn('setsid', ['sh', '-c', script], { stdio: ['ignore', 'pipe', 'ignore'] }),
+    spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] }),
   );
   await Promise.all(leaders.map((leader) => once(leader.stdout, 'data')));
   return leaders;
