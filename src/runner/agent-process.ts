@@ -2,19 +2,14 @@
 // it ends without an explanation.
 
 import type { Clock } from '../base/clock.js';
-import type { Client, ProcessHandle } from '../client/index.js';
-import type { Ending, EnvPolicy, Io } from '../protocol/index.js';
+import type { ProcessHandle } from '../client/index.js';
+import type { Ending, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
 import type { AgentSaid } from './agent-event.js';
+import type { AgentOptions } from './agent-options.js';
 
-export interface ProcessStart {
-  readonly client: Client;
-  readonly adapter: AgentAdapter;
+export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 'cwd' | 'env' | 'envPolicy' | 'io'> {
   readonly command: LaunchCommand;
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly envPolicy: EnvPolicy | undefined;
-  readonly io: 'pipe' | 'pty';
   readonly onSaid: (said: AgentSaid) => void;
   /** Called with every line, whatever it says: the program is alive. */
   readonly onActivity: () => void;
@@ -32,31 +27,28 @@ const stderrTailChars = 4_096;
 /** Wide enough that nothing of a line is folded by programs that look. */
 const terminal: Io = { kind: 'pty', rows: 50, cols: 200 };
 
+/** Exists from the moment it is asked for, so that it can be ended while its start is still on its way to the server. */
 export class AgentProcess {
-  readonly handle: ProcessHandle;
-  /** Resolves when everything was read and the tree is gone. */
-  readonly ended: Promise<Ending>;
+  /** Rejects when the program could not be started. */
+  readonly started: Promise<ProcessHandle>;
+  /** Resolves when everything was read and the tree is gone; with undefined when it did not start. */
+  readonly ended: Promise<Ending | undefined>;
+  readonly #adapter: AgentAdapter;
+  #handle: ProcessHandle | undefined;
   #stderrTail = '';
 
-  private constructor(handle: ProcessHandle, start: ProcessStart) {
-    this.handle = handle;
-    this.ended = this.#read(start);
+  constructor(start: ProcessStart) {
+    this.#adapter = start.adapter;
+    this.started = startProgram(start);
+    this.ended = this.started.then(
+      (handle) => this.#read(handle, start),
+      () => undefined, // `started` says why
+    );
   }
 
-  static async start(start: ProcessStart): Promise<AgentProcess> {
-    const { client, command, cwd, env, envPolicy, io } = start;
-    const { unset = [] } = command;
-    const variables = Object.entries({ ...env, ...command.env }).filter(([name]) => !unset.includes(name));
-    const policy =
-      envPolicy === undefined ? {} : { envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] } };
-    const handle = await client.start({
-      argv: command.argv,
-      cwd,
-      env: Object.fromEntries(variables),
-      ...policy,
-      io: io === 'pty' ? terminal : { kind: 'pipe', stdin: 'open' },
-    });
-    return new AgentProcess(handle, start);
+  /** Of the program, on the machine it runs on; undefined until it has started. */
+  get pid(): number | undefined {
+    return this.#handle?.pid;
   }
 
   /** The last thing it said on stderr, for people. */
@@ -66,35 +58,71 @@ export class AgentProcess {
 
   /** False when it takes no more input. */
   async writeLine(line: string): Promise<boolean> {
-    return (await this.handle.write(`${line}\n`)) === 'accepted';
+    const handle = await this.started;
+    return (await handle.write(`${line}\n`)) === 'accepted';
   }
 
-  /** All there is to be read, and its end. */
-  async writeAll(text: string): Promise<void> {
-    if (text !== '') await this.handle.write(text);
-    await this.handle.closeStdin();
+  /** Writes a prompt; behind the only one that the program takes, its stdin ends. */
+  async put(prompt: string): Promise<'accepted' | 'stdinClosed'> {
+    // No await when it has started: what is written after this call must come after the prompt.
+    const handle = this.#handle ?? (await this.started);
+    const text = this.#adapter.encodePrompt(prompt) ?? '';
+    if (this.#adapter.turnsPerProcess === 'many') return handle.write(`${text}\n`);
+    const status = text === '' ? 'accepted' : await handle.write(text);
+    await handle.closeStdin();
+    return status;
+  }
+
+  /** Ends the turn under way where the program can; while it is being started, as soon as it has its prompt. */
+  async interrupt(): Promise<void> {
+    const handle = await this.started.catch(() => undefined); // nothing to interrupt where nothing could be started
+    const line = this.#adapter.encodeInterrupt?.(crypto.randomUUID());
+    if (line === undefined) await handle?.signal('SIGINT');
+    else await handle?.write(`${line}\n`);
   }
 
   /** Lets it end by the end of its stdin; ends it when that takes too long. */
   async finish(clock: Clock): Promise<void> {
-    const ending = () => void this.handle.terminate().catch(() => {}); // gone already, or its server is
-    await this.handle.closeStdin().catch(() => {}); // the same
-    const impatience = clock.after(endPatienceMs, ending);
+    const handle = await this.started.catch(() => undefined);
+    await handle?.closeStdin().catch(() => {}); // gone already, or its server is
+    const impatience = clock.after(endPatienceMs, () => void this.end());
     await this.ended;
     impatience.cancel();
   }
 
-  async #read({ adapter, onSaid, onActivity }: ProcessStart): Promise<Ending> {
+  /** Ends it and everything it started, as soon as it has started; resolves when all are gone. */
+  async end(): Promise<void> {
+    const handle = await this.started.catch(() => undefined);
+    await handle?.terminate().catch(() => {}); // gone already, or its server is: `ended` tells
+    await this.ended;
+  }
+
+  async #read(handle: ProcessHandle, { adapter, onSaid, onActivity }: ProcessStart): Promise<Ending> {
+    this.#handle = handle;
     const reader = adapter.createReader();
-    for await (const { stream, text } of this.handle.lines({ maxLineBytes })) {
+    for await (const { stream, text } of handle.lines({ maxLineBytes })) {
       onActivity();
       const isStderr = stream === 'stderr';
       if (isStderr) this.#stderrTail = `${this.#stderrTail}${text}\n`.slice(-stderrTailChars);
       for (const said of reader.read(text, isStderr ? 'stderr' : 'stdout')) onSaid(said);
     }
-    const ending = await this.handle.closed;
+    const ending = await handle.closed;
     // What it has left behind, such as the tool of a program that was killed.
-    await this.handle.terminate().catch(() => {});
+    await handle.terminate().catch(() => {});
     return ending;
   }
+}
+
+function startProgram({ client, command, cwd, env = {}, envPolicy, io = 'pipe' }: ProcessStart): Promise<ProcessHandle> {
+  const { unset = [] } = command;
+  const variables = Object.entries({ ...env, ...command.env }).filter(([name]) => !unset.includes(name));
+  const policy =
+    envPolicy === undefined ? {} : { envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] } };
+  return client.start({
+    argv: command.argv,
+    cwd,
+    env: Object.fromEntries(variables),
+    ...policy,
+    io: io === 'pty' ? terminal : { kind: 'pipe', stdin: 'open' },
+  });
 }

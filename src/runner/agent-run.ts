@@ -11,18 +11,19 @@ import { type AgentOptions, type Turn, watchdogLimits } from './agent-options.js
 import { AgentProcess } from './agent-process.js';
 import { type SeenEvent, turnEvents } from './event-log.js';
 import { type Known, type Outcome, type Verdict, outcomeOf } from './outcome.js';
-import { Pause } from './pause.js';
-import { runIdAt } from './run-log.js';
+import { RateLimit } from './rate-limit.js';
+import { runHeader } from './run-log.js';
 import { type EventBody, RunRecord } from './run-record.js';
 import { treeActivity } from './tree-activity.js';
+import { TurnQueue } from './turn-queue.js';
 import { type Usage, usageSince } from './usage.js';
 import { Watchdogs } from './watchdogs.js';
 
-/** Until a rate limit of unknown length is tried again. */
-const defaultBackoffMs = 5 * 60_000;
-
 /** Where the program ended before the turn did. */
 const cutOff = 'processEnded';
+
+/** Only `open` takes prompts; `finishing` runs the turns asked for; `ending` begins no other turn; with `over` comes the outcome. */
+type Phase = 'open' | 'finishing' | 'ending' | 'over';
 
 export class AgentRun {
   readonly id: string;
@@ -30,47 +31,34 @@ export class AgentRun {
   readonly #clock: Clock;
   readonly #record: RunRecord;
   readonly #watchdogs: Watchdogs;
-  readonly #limitPause: Pause;
+  readonly #rateLimit: RateLimit;
   readonly #outcome = deferred<Outcome>();
   readonly #permissions = new Map<string, Extract<AgentSaid, { type: 'permission' }>>();
-  /** Ends when the turns asked for so far have ended. */
-  #queue: Promise<unknown> = Promise.resolve();
-  #asked = 0;
+  readonly #turns = new TurnQueue();
   /** The turn under way, or the last one. */
   #turn = 0;
+  #phase: Phase = 'open';
   #process: AgentProcess | undefined;
   #pending: Deferred<TurnResult | typeof cutOff> | undefined;
   #resume: string | undefined;
   #known: Known = {};
-  #isTurnUnderWay = false;
   /** When the turn under way began. */
   #usageBefore: Usage | undefined;
-  #block: { readonly resetsAt: number | undefined } | undefined;
   #verdict: Verdict | undefined;
-  #isOver = false;
 
   /** Use `startAgent`. */
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#limitPause = new Pause(this.#clock);
+    this.#rateLimit = new RateLimit(this.#clock, options.onRateLimit ?? 'end');
     this.#resume = options.resume;
-    const at = this.#clock.now();
-    this.id = runIdAt(at);
-    const { logDir, adapter, cwd, resume } = options;
-    const header = {
-      type: 'run',
-      runId: this.id,
-      adapter: adapter.name,
-      cwd,
-      ...(resume === undefined ? {} : { resume }),
-      at,
-    } as const;
-    this.#record = new RunRecord(header, { clock: this.#clock, folder: logDir });
+    const header = runHeader(options, this.#clock.now());
+    this.id = header.runId;
+    this.#record = new RunRecord(header, { clock: this.#clock, folder: options.logDir });
     this.#watchdogs = new Watchdogs({
       clock: this.#clock,
       limits: watchdogLimits(options),
-      look: async () => (this.#process === undefined ? undefined : treeActivity(options.client, this.#process.handle.pid)),
+      look: async () => (this.#process?.pid === undefined ? undefined : treeActivity(options.client, this.#process.pid)),
       expired: (watchdog) => void this.#end({ kind: watchdog === 'idle' ? 'idleTimedOut' : 'timedOut', watchdog }),
     });
   }
@@ -86,7 +74,7 @@ export class AgentRun {
 
   /** It takes no more prompts. */
   get isOver(): boolean {
-    return this.#isOver || this.#verdict !== undefined;
+    return this.#phase !== 'open';
   }
 
   /** Undefined until the program has told it. */
@@ -102,21 +90,17 @@ export class AgentRun {
   /** Puts a prompt to the program once the turns before have ended. */
   send(prompt: string): Turn {
     if (prompt.trim() === '') throw new Error('the prompt must not be empty, also when a session is resumed');
+    if (this.#phase === 'finishing') throw new Error('the run was told to finish and takes no more prompts');
     if (this.isOver) throw new Error('the run is over; another one can resume its session');
-    this.#asked += 1;
-    const number = this.#asked;
-    const events = turnEvents(this.#record.read(this.#record.lastSeq), number);
-    const result = this.#queue.then(() => this.#runTurn(number, prompt));
-    this.#queue = result.catch(() => {}); // told to whoever asked
-    return { number, events, result };
+    const { lastSeq } = this.#record;
+    const { number, result } = this.#turns.add((turn) => this.#runTurn(turn, prompt));
+    return { number, result, events: turnEvents(this.#record.read(lastSeq), number) };
   }
 
   /** Ends the turn under way; the program goes on where it can. */
   async interrupt(): Promise<void> {
-    const { adapter } = this.#options;
-    this.#known.wasInterrupted = this.#isTurnUnderWay;
-    if (adapter.encodeInterrupt === undefined) await this.#process?.handle.signal('SIGINT');
-    else await this.#process?.writeLine(adapter.encodeInterrupt(crypto.randomUUID()));
+    this.#known.wasInterrupted = this.#turns.isBusy;
+    await this.#process?.interrupt();
   }
 
   /** Answers a permission request; false when none of that id waits for an answer. */
@@ -130,68 +114,75 @@ export class AgentRun {
 
   /** No more prompts: the program is left to end once the turns asked for have ended. */
   async finish(): Promise<Outcome> {
-    await this.#queue;
+    if (this.#phase === 'open') this.#phase = 'finishing';
+    await this.#turns.drained;
     await this.#process?.finish(this.#clock);
-    this.#finish();
+    this.#conclude();
     return this.outcome;
   }
 
-  /** Ends the program and everything it started, now. */
+  /** Ends the program and everything it started, now; one that is still being started, as soon as it has. */
   async stop(): Promise<Outcome> {
-    await this.#end({ kind: this.#isTurnUnderWay ? 'interrupted' : 'completed' });
+    await this.#end({ kind: this.#turns.isBusy ? 'interrupted' : 'stoppedBetweenTurns' });
     return this.outcome;
   }
 
-  async #end(verdict: Verdict): Promise<void> {
-    if (this.#isOver) return;
-    this.#verdict ??= verdict;
-    this.#limitPause.cut();
-    const ending = this.#process;
-    await ending?.handle.terminate().catch(() => {}); // gone already, or its server is: its ending tells
-    await ending?.ended;
-    await this.#queue;
-    this.#finish();
+  /** The first reason to end counts; undefined when the program has ended by itself. */
+  async #end(verdict: Verdict | undefined): Promise<void> {
+    if (this.#phase === 'open' || this.#phase === 'finishing') {
+      this.#phase = 'ending';
+      this.#verdict = verdict;
+    }
+    this.#rateLimit.cut();
+    await this.#process?.end();
+    await this.#turns.drained;
+    this.#conclude();
+  }
+
+  get #isEnding(): boolean {
+    return this.#phase === 'ending' || this.#phase === 'over';
   }
 
   async #runTurn(number: number, prompt: string): Promise<TurnResult> {
+    const result = this.#isEnding ? cutOff : await this.#begin(number, prompt);
+    if (result !== cutOff) return result;
+    void this.#end(undefined);
+    return { isError: true, reason: cutOff, text: '' };
+  }
+
+  async #begin(number: number, prompt: string): Promise<TurnResult | typeof cutOff> {
     this.#turn = number;
-    this.#isTurnUnderWay = true;
     this.#known.wasInterrupted = false;
     this.#usageBefore = this.#known.usage;
     this.#emit({ type: 'turnStarted', prompt });
     const result = await this.#tryUntilDone(prompt);
-    this.#isTurnUnderWay = false;
-    this.#known.lastTurn = result;
-    if (result.reason === cutOff && this.#verdict === undefined) this.#finish();
+    this.#known.lastTurn = { isError: result === cutOff || result.isError };
     return result;
   }
 
-  async #tryUntilDone(prompt: string): Promise<TurnResult> {
+  async #tryUntilDone(prompt: string): Promise<TurnResult | typeof cutOff> {
     for (;;) {
-      const result = this.#verdict === undefined ? await this.#attempt(prompt) : cutOff;
-      if (result === cutOff) {
-        if (!this.#startsAfresh()) return { isError: true, reason: cutOff, text: '' };
-      } else if (!result.isError || !(await this.#isLimitOver())) return result;
+      const result = this.#isEnding ? cutOff : await this.#attempt(prompt);
+      const isTriedAgain = result === cutOff ? this.#startsAfresh() : result.isError && (await this.#isLimitOver());
+      if (!isTriedAgain) return result;
     }
   }
 
   async #attempt(prompt: string): Promise<TurnResult | typeof cutOff> {
-    const { adapter } = this.#options;
     const pending = deferred<TurnResult | typeof cutOff>();
     this.#pending = pending;
-    this.#block = undefined;
+    this.#rateLimit.clear();
     this.#watchdogs.turnStarted();
     try {
-      this.#process ??= await this.#startProcess(prompt);
-      const line = adapter.encodePrompt(prompt);
-      if (adapter.turnsPerProcess === 'many') await this.#process.writeLine(line ?? '');
-      else await this.#process.writeAll(line ?? '');
+      this.#process ??= this.#startProcess(prompt);
+      await this.#deliver(prompt, this.#process);
       const result = await pending.promise;
-      if (adapter.turnsPerProcess === 'one') await this.#process?.ended;
+      if (this.#options.adapter.turnsPerProcess === 'one') await this.#process?.ended;
       return result;
     } catch (error) {
-      if (error instanceof ConnectionClosedError) this.#verdict ??= { kind: 'lost' };
+      if (error instanceof ConnectionClosedError) this.#known.isServerLost = true;
       this.#known.problem = error instanceof Error ? error.message : String(error);
+      await this.#process?.end(); // without its prompt it would wait for ever
       return cutOff;
     } finally {
       this.#pending = undefined;
@@ -199,16 +190,25 @@ export class AgentRun {
     }
   }
 
-  async #startProcess(prompt: string): Promise<AgentProcess> {
-    const { client, adapter, cwd, args = [], env = {}, envPolicy, io = 'pipe' } = this.#options;
-    const started = await AgentProcess.start({
-      client,
-      adapter,
+  /** Rejects when the program could not be started or the prompt could not be written. */
+  async #deliver(prompt: string, process: AgentProcess): Promise<void> {
+    await process.started;
+    if (this.#isEnding) return; // the program is being ended, and must not begin what it is asked for
+    const status = await process.put(prompt).catch((error: unknown) => {
+      this.#known.isPromptUndelivered = true;
+      throw error;
+    });
+    if (status === 'accepted') return;
+    // The program is about to end, and may have last words; one that goes on without its stdin can take no turn.
+    await process.finish(this.#clock);
+    this.#known.problem ??= 'the program has closed its stdin, so the prompt could not be written';
+  }
+
+  #startProcess(prompt: string): AgentProcess {
+    const { adapter, args = [] } = this.#options;
+    const started = new AgentProcess({
+      ...this.#options,
       command: adapter.command({ prompt, resume: this.#known.sessionId ?? this.#resume, args }),
-      cwd,
-      env,
-      envPolicy,
-      io,
       onSaid: (said) => this.#onSaid(said),
       onActivity: () => this.#watchdogs.output(),
     });
@@ -221,7 +221,7 @@ export class AgentRun {
     if (said.type === 'usage') this.#known.usage = said.usage;
     if (said.type === 'permission') this.#permissions.set(said.requestId, said);
     if (said.type === 'retry') this.#known.problem = said.problem;
-    if (said.type === 'rateLimit' && said.state === 'block') this.#block = { resetsAt: said.resetsAt };
+    if (said.type === 'rateLimit' && said.state === 'block') this.#rateLimit.blocked({ resetsAt: said.resetsAt });
     if (said.type === 'turnEnded') this.#onTurnEnded({ ...said.result, ...this.#usageOfTurn() });
     else this.#emit(said);
   }
@@ -229,8 +229,8 @@ export class AgentRun {
   #onTurnEnded(result: TurnResult): void {
     if (result.isError) this.#known.problem = result.text === '' ? result.reason : result.text;
     // The program has said that there is no such session. It ends, and with it the attempt; nothing was under way.
-    if (result.isError && this.#isResumeInVain()) return void this.#process?.handle.closeStdin().catch(() => {});
-    if (!(result.isError && this.#isToWait())) this.#emit({ type: 'turnEnded', result }); // the turn goes on when the limit is lifted
+    if (result.isError && this.#isResumeInVain()) return void this.#process?.finish(this.#clock);
+    if (!(result.isError && this.#rateLimit.isToWait)) this.#emit({ type: 'turnEnded', result }); // the turn goes on when the limit is lifted
     this.#known.hasAnswered = true;
     this.#permissions.clear(); // nobody waits for an answer any more
     this.#pending?.resolve(result);
@@ -243,12 +243,12 @@ export class AgentRun {
     return usage === undefined || isPastUnknown ? {} : { usage: usageSince(usage, this.#usageBefore) };
   }
 
-  #onProcessEnded(ended: AgentProcess, exit: Ending): void {
+  #onProcessEnded(ended: AgentProcess, exit: Ending | undefined): void {
     this.#process = undefined;
-    this.#known.exit = exit;
+    if (exit !== undefined) this.#known.exit = exit;
     if (ended.stderrTail !== '') this.#known.problem ??= ended.stderrTail;
     if (this.#pending !== undefined) this.#pending.resolve(cutOff);
-    else if (this.#options.adapter.turnsPerProcess === 'many') this.#finish();
+    else if (this.#options.adapter.turnsPerProcess === 'many') void this.#end(undefined);
   }
 
   /** A session is to be gone on with, and the program has not told of it. */
@@ -258,7 +258,7 @@ export class AgentRun {
 
   /** A session that could not be resumed, and may be done without. */
   #startsAfresh(): boolean {
-    if (!this.#isResumeInVain() || this.#verdict !== undefined || this.#options.ifDead !== 'startFresh') return false;
+    if (!this.#isResumeInVain() || this.#isEnding || this.#options.ifDead !== 'startFresh') return false;
     this.#emit({ type: 'status', status: `session ${this.#resume} could not be resumed; started afresh` });
     this.#resume = undefined;
     delete this.#known.problem;
@@ -267,22 +267,17 @@ export class AgentRun {
 
   /** Waits for a rate limit to be lifted; false when there is none, or the run is not to wait. */
   async #isLimitOver(): Promise<boolean> {
-    if (this.#block === undefined || !this.#isToWait()) return false;
-    const waitMs = this.#block.resetsAt === undefined ? defaultBackoffMs : this.#block.resetsAt - this.#clock.now();
-    this.#emit({ type: 'status', status: `waiting ${Math.ceil(Math.max(waitMs, 0) / 1_000)} s for a rate limit` });
-    await this.#limitPause.wait(waitMs);
-    return this.#verdict === undefined;
+    if (!this.#rateLimit.isToWait) return false;
+    this.#emit({ type: 'status', status: `waiting ${Math.ceil(this.#rateLimit.waitMs / 1_000)} s for a rate limit` });
+    await this.#rateLimit.wait();
+    return !this.#isEnding;
   }
 
-  #isToWait(): boolean {
-    return this.#block !== undefined && this.#options.onRateLimit === 'wait' && this.#verdict === undefined;
-  }
-
-  #finish(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  #conclude(): void {
+    if (this.#phase === 'over') return;
+    this.#phase = 'over';
     this.#watchdogs.end();
-    const outcome = outcomeOf({ ...this.#known, verdict: this.#verdict, block: this.#block });
+    const outcome = outcomeOf({ ...this.#known, verdict: this.#verdict, block: this.#rateLimit.block });
     this.#emit({ type: 'ended', outcome });
     this.#record.close();
     this.#outcome.resolve(outcome);

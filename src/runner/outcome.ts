@@ -1,14 +1,15 @@
 // How a run ended, in one honest word.
 
 import type { Ending } from '../protocol/index.js';
+import type { Block } from './rate-limit.js';
 import type { Usage } from './usage.js';
 
 export type OutcomeKind =
   /** The last turn ended well and the program ended. */
   | 'completed'
-  /** The last turn ended with an error, or the program ended in the middle of one. */
+  /** The last turn ended with an error, the program ended in the middle of one, or its prompt could not be written. */
   | 'failed'
-  /** Stopped by the caller. */
+  /** Stopped by the caller before every turn asked for had ended. */
   | 'interrupted'
   | 'idleTimedOut'
   /** A turn or the whole run took too long. */
@@ -36,10 +37,11 @@ export interface Outcome {
 }
 
 /** Why a run was ended from here. */
-export interface Verdict {
-  readonly kind: OutcomeKind;
-  readonly watchdog?: 'idle' | 'turn' | 'total';
-}
+export type Verdict =
+  | { readonly kind: 'interrupted' }
+  /** The turns tell how it went; the program's exit is our doing. */
+  | { readonly kind: 'stoppedBetweenTurns' }
+  | { readonly kind: 'idleTimedOut' | 'timedOut'; readonly watchdog: 'idle' | 'turn' | 'total' };
 
 /** What became known in the course of a run. */
 export interface Known {
@@ -52,12 +54,16 @@ export interface Known {
   lastTurn?: { readonly isError: boolean };
   /** The caller interrupted the last turn. */
   wasInterrupted?: boolean;
+  /** The program ran, and the prompt could not be written to it. */
+  isPromptUndelivered?: boolean;
+  /** The server is out of reach for good, with the program started or not. */
+  isServerLost?: boolean;
 }
 
 export interface RunFacts extends Known {
   readonly verdict: Verdict | undefined;
   /** The rate limit that stood in the way of the last turn. */
-  readonly block: { readonly resetsAt: number | undefined } | undefined;
+  readonly block: Block | undefined;
 }
 
 export function outcomeOf(facts: RunFacts): Outcome {
@@ -65,7 +71,7 @@ export function outcomeOf(facts: RunFacts): Outcome {
   const { verdict, block, sessionId, exit, usage, problem } = facts;
   return {
     kind,
-    ...(verdict?.watchdog === undefined ? {} : { watchdog: verdict.watchdog }),
+    ...(verdict !== undefined && 'watchdog' in verdict ? { watchdog: verdict.watchdog } : {}),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(exit === undefined ? {} : { exit }),
     ...(usage === undefined ? {} : { usage }),
@@ -74,19 +80,15 @@ export function outcomeOf(facts: RunFacts): Outcome {
   };
 }
 
-function kindOf({
-  verdict,
-  sessionId,
-  hasAnswered = false,
-  wasInterrupted = false,
-  exit,
-  lastTurn,
-  block,
-}: RunFacts): OutcomeKind {
-  if (verdict !== undefined) return verdict.kind;
-  if (exit?.kind === 'lost') return 'lost';
-  if (sessionId === undefined && !hasAnswered) return 'neverStarted';
+function kindOf(facts: RunFacts): OutcomeKind {
+  const { verdict, exit, lastTurn, block, isPromptUndelivered = false, wasInterrupted = false } = facts;
+  // Also for a run that was stopped: whether the program has ended was not seen.
+  if (exit?.kind === 'lost' || facts.isServerLost === true) return 'lost';
+  if (verdict !== undefined && verdict.kind !== 'stoppedBetweenTurns') return verdict.kind;
+  const hasStarted = facts.sessionId !== undefined || facts.hasAnswered === true || isPromptUndelivered;
+  if (!hasStarted) return 'neverStarted';
   if (lastTurn?.isError === true && wasInterrupted) return 'interrupted';
   if (lastTurn === undefined || lastTurn.isError) return block === undefined ? 'failed' : 'rateLimited';
-  return exit === undefined || (exit.kind === 'code' && exit.code === 0) ? 'completed' : 'failed';
+  const hasEndedWell = exit === undefined || (exit.kind === 'code' && exit.code === 0);
+  return hasEndedWell || verdict !== undefined ? 'completed' : 'failed';
 }

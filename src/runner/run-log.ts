@@ -5,6 +5,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, wri
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentEvent } from './agent-event.js';
+import type { AgentOptions } from './agent-options.js';
 
 /** Written first: what the run was asked to do. */
 export interface RunHeader {
@@ -18,8 +19,13 @@ export interface RunHeader {
 
 export type LogLine = RunHeader | AgentEvent;
 
+/** With an id of its own. */
+export function runHeader({ adapter, cwd, resume }: AgentOptions, at: number): RunHeader {
+  return { type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd, ...(resume === undefined ? {} : { resume }), at };
+}
+
 /** In the order of time when sorted. */
-export function runIdAt(at: number): string {
+function runIdAt(at: number): string {
   return `${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}-${crypto.randomUUID().slice(0, 8)}`;
 }
 

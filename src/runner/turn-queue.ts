@@ -1,0 +1,34 @@
+// Turns one after another, numbered from 1. Does not know what a turn does.
+
+export class TurnQueue {
+  #asked = 0;
+  #ended = 0;
+  #drained: Promise<unknown> = Promise.resolve();
+
+  /** A turn was asked for and has not ended. */
+  get isBusy(): boolean {
+    return this.#ended < this.#asked;
+  }
+
+  /** Resolves when the turns asked for so far have ended. */
+  get drained(): Promise<unknown> {
+    return this.#drained;
+  }
+
+  /** The first in line begins at once, so that a stop or an interrupt right after it finds it under way. */
+  add<T>(run: (turn: number) => Promise<T>): { readonly number: number; readonly result: Promise<T> } {
+    const isFirstInLine = !this.isBusy;
+    this.#asked += 1;
+    const number = this.#asked;
+    const begin = async (): Promise<T> => {
+      try {
+        return await run(number);
+      } finally {
+        this.#ended += 1;
+      }
+    };
+    const result = isFirstInLine ? begin() : this.#drained.then(begin);
+    this.#drained = result.catch(() => {}); // its caller is told
+    return { number, result };
+  }
+}
