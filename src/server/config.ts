@@ -14,6 +14,8 @@ export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimi
    * session. When there are more, the oldest are cut off.
    */
   readonly maxUnauthenticated: number;
+  /** How long a client on a WebSocket may answer no ping before its connection is given up. */
+  readonly silentClientMs: number;
   /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
   /** Longest message of a client, in bytes. */
@@ -51,6 +53,11 @@ export const defaultLimits: ServerLimits = {
   keepClosedMs: 30_000,
   /** Codex gives itself 25 s to come back after a lost connection. */
   detachGraceMs: 30_000,
+  /**
+   * A client stopped by Ctrl-Z, or whose machine is suspended, answers no ping and comes back to its command after a coffee. A host that
+   * has vanished is mostly noticed sooner, because TCP's own probes fail.
+   */
+  silentClientMs: 20 * 60_000,
   /** Nobody was there when it ended, so its output waits for a day. */
   keepReleasedMs: 24 * 60 * 60 * 1_000,
   /** One per connection in the ordinary case. */

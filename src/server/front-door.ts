@@ -90,6 +90,8 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
+      silentMs: silentClientMs,
+      clock: this.#server.clock,
       onCutOff: () => this.#options.metrics.cutOff(),
       onChannel: (channel, onGreeted) => this.#server.accept(channel, anybody, onGreeted),
     });
@@ -97,7 +99,7 @@ export class FrontDoor {
 
   async #listenWebSocket(endpoint: WebSocketEndpoint): Promise<Listener> {
     const { tls } = this.#options;
-    const { maxConnections, maxUnauthenticated, maxMessageBytes } = this.#server.limits;
+    const { maxConnections, maxUnauthenticated, maxMessageBytes, silentClientMs } = this.#server.limits;
     // The gate must know the port it stands at, which is only known once it is bound; nothing comes in before.
     let gate = this.#gateAt(endpoint);
     const listener = await listenWebSocket({
@@ -106,6 +108,8 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
+      silentMs: silentClientMs,
+      clock: this.#server.clock,
       onCutOff: () => this.#options.metrics.cutOff(),
       admission: this.#credentials.kind === 'none' ? 'byOwner' : 'onUpgrade',
       authorize: (request, address) => this.#recorded(gate.authorize(request), address),

@@ -7,6 +7,7 @@ import type { Channel } from '../rpc/channel.js';
 import { EndpointError, formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
 import { answerAndClose, type HttpAnswer, plainAnswer, type Refusal } from './http-answer.js';
 import type { RequestHead } from './http-head.js';
+import { probeWhenIdle } from './keep-alive.js';
 import { bind, type CloseOptions, type ConnectionShares, Listening } from './listening.js';
 import { awaitHead } from './request-head.js';
 import { isUpgrade, problemWithUpgrade, upgradeAnswer } from './websocket-handshake.js';
@@ -42,14 +43,15 @@ export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
   answer?(request: RequestHead, address: string): HttpAnswer;
   /** Owns the channel from then on; nothing arrives before it listens. `admit` closes the channel when there is no room. */
   onChannel(channel: Channel, identity: Identity, admit: () => void): void;
-  /** A peer that has given no sign of life by the next ping is cut off. */
   readonly pingMs?: number;
+  /** A peer that has given no sign of life for this long after a ping is cut off. */
+  readonly silentMs: number;
   readonly clock?: Clock;
 }
 
 /** Rejects with an EndpointError when the address cannot be listened on. */
 export async function listenWebSocket<Identity>(options: WebSocketListenerOptions<Identity>): Promise<WebSocketListener> {
-  const { endpoint, clock = systemClock, pingMs = defaultPingMs } = options;
+  const { endpoint, clock = systemClock } = options;
   const server = await createServer(options);
   const listening = new Listening<NodeWebSocketChannel>(server, clock, options);
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
@@ -60,6 +62,7 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
       const verdict = judge(request, options.authorize(request, addressOf(socket)), listening);
       if (!verdict.ok) return answerAndClose(socket, plainAnswer(verdict.status, verdict.text, verdict.headers), clock.now());
       socket.write(upgradeAnswer(request, verdict.subprotocol));
+      probeWhenIdle(socket);
       const { maxMessageBytes } = options;
       const role = { kind: 'server' } as const;
       const channel = new NodeWebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
@@ -72,7 +75,7 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
     });
   });
   await bind(server, formatEndpoint(endpoint), { host: endpoint.host, port: endpoint.port });
-  return new WebSocketListener({ ...endpoint, port: portOf(server) }, listening, startPinging(listening, clock, pingMs));
+  return new WebSocketListener({ ...endpoint, port: portOf(server) }, listening, startPinging(listening, options));
 }
 
 export class WebSocketListener {
@@ -125,10 +128,18 @@ function judge<Identity>(
   return problemWithUpgrade(request) ?? verdict;
 }
 
-function startPinging(listening: Listening<NodeWebSocketChannel>, clock: Clock, pingMs: number): Timer {
+function startPinging(
+  listening: Listening<NodeWebSocketChannel>,
+  {
+    clock = systemClock,
+    pingMs = defaultPingMs,
+    silentMs,
+  }: Pick<WebSocketListenerOptions<unknown>, 'clock' | 'pingMs' | 'silentMs'>,
+): Timer {
+  const maxUnanswered = Math.max(Math.ceil(silentMs / pingMs), 1);
   let timer = clock.afterIdle(pingMs, pingAll);
   function pingAll(): void {
-    for (const channel of listening.channels) channel.ping();
+    for (const channel of listening.channels) channel.ping(maxUnanswered);
     timer = clock.afterIdle(pingMs, pingAll);
   }
   return { cancel: () => timer.cancel() };

@@ -15,9 +15,6 @@ import { closeCodes, WebSocketReceiver } from './websocket-receiver.js';
 /** Longest a close waits until the peer has taken what was sent and has closed too. */
 const closePatienceMs = 5_000;
 
-/** Pings for which a peer may say nothing while it has yet to read what was sent before the first of them. Readers may be slow; the dead are silent for good. */
-const slowReaderRounds = 4;
-
 export type WebSocketRole =
   | { readonly kind: 'server' }
   /** Masks what it sends, and leaves it to the server to end the connection. */
@@ -53,7 +50,7 @@ export class NodeWebSocketChannel implements Channel {
   #patience: Timer | undefined;
   /** Something came since the last ping, or is kept from coming by us. */
   #hasHeard = true;
-  #silentRounds = 0;
+  #unansweredPings = 0;
   /** The last ping has not left yet: it is behind what the peer has not taken. */
   #isPingWaiting = false;
   #pong: { isLeaving: boolean; next: Uint8Array | undefined } = { isLeaving: false, next: undefined };
@@ -137,12 +134,14 @@ export class NodeWebSocketChannel implements Channel {
     this.#socket.destroy();
   }
 
-  /** To be called at regular intervals: ends the channel if the peer gave no sign of life since the last time. */
-  ping(): void {
+  /**
+   * To be called at regular intervals: ends the channel when the peer gave no sign of life since so many calls. Calls are counted and not
+   * time, so that a peer is not blamed for a server that stood still.
+   */
+  ping(maxUnanswered: number): void {
     if (this.#isClosing) return;
-    this.#silentRounds = this.#hasHeard ? 0 : this.#silentRounds + 1;
-    const allowedRounds = this.#isPingWaiting ? slowReaderRounds : 0;
-    if (this.#silentRounds > allowedRounds) return this.destroy('the peer did not answer a ping');
+    this.#unansweredPings = this.#hasHeard ? 0 : this.#unansweredPings + 1;
+    if (this.#unansweredPings >= maxUnanswered) return this.destroy('the peer did not answer a ping');
     this.#hasHeard = this.#inbox.isHolding;
     if (this.#isPingWaiting) return;
     this.#isPingWaiting = true;

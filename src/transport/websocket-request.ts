@@ -7,6 +7,7 @@ import { deferred } from '../base/deferred.js';
 import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from './connect-error.js';
 import { formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
+import { probeWhenIdle } from './keep-alive.js';
 import type { MaskingKeys } from './websocket-frame.js';
 import { acceptKey, webSocketVersion } from './websocket-handshake.js';
 import { NodeWebSocketChannel } from './websocket-node-channel.js';
@@ -64,6 +65,7 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
       return opened.reject(connectError(peer, problem));
     }
     socket.setNoDelay(true);
+    probeWhenIdle(socket);
     const role = { kind: 'client', keys: maskingKeys(randomFillSync) } as const;
     opened.resolve(new NodeWebSocketChannel({ socket, role, head, peer, maxMessageBytes, clock }));
   });

@@ -126,6 +126,10 @@ export const limitOptions = {
   },
   jsonDepth: { unit: 'count', max: 1_000, meaning: 'How deep a message may be nested.' },
   jsonValues: { unit: 'count', meaning: 'Values in one message.' },
+  silentClientMs: {
+    unit: 'ms',
+    meaning: 'How long a client that answers no ping, such as a stopped one, keeps its connection. WebSocket only.',
+  },
   detachGraceMs: { unit: 'ms', meaning: 'How long processes run on after their client was lost.' },
   forceAfterMs: { unit: 'ms', meaning: 'Between SIGTERM and SIGKILL when the caller names no time.' },
   retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
