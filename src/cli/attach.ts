@@ -43,7 +43,8 @@ export const attach = defineCommand(
   async ({ flags, operands: [name, other] }) => {
     if (name === undefined || other !== undefined) throw new UsageError('attach needs one process, as in: sluice attach NAME');
     const detachKeys = new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
-    await using client = await requireServer(flags);
+    const streams = new OwnStreams();
+    await using client = await requireServer(flags, (text) => streams.tell(text));
     const status = await findProcess(client, name);
     const isDriving = !flags['read-only'];
     const terminal = status.io.kind === 'pty' ? new LocalTerminal() : undefined;
@@ -59,7 +60,7 @@ export const attach = defineCommand(
       atEnd: isatty(0) ? 'detach' : 'nothing',
       detachKeys,
       signals,
-      sink: new OwnStreams(),
+      sink: streams,
     });
     switch (parting) {
       case 'detached':
@@ -69,7 +70,7 @@ export const attach = defineCommand(
         return stdoutGone;
       case 'ended': {
         const ending = await child.closed;
-        if (ending.kind === 'lost') process.stderr.write(`sluice: ${await lossText(client)}\n`);
+        if (ending.kind === 'lost') streams.tell(await lossText(client));
         return exitStatus(ending);
       }
     }

@@ -87,6 +87,8 @@ export const exec = defineCommand(
     operands: 'command',
     notes: [
       'Signals sent to this program reach the command and everything in its group.',
+      'When the connection to a server is lost for more than a second, a line on stderr says so, and for how long it is tried to come back; ' +
+        'see --reconnect. When the server has stopped, this program ends at once.',
       'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
         'when the server is lost; 126 when the program cannot be executed; 127 when it does not exist; 141 when nobody reads our stdout any more.',
     ],
@@ -99,7 +101,8 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   refuseContradictions(flags, operands, server);
   const terminal = flags.tty ? new LocalTerminal() : undefined;
   const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
-  await using client = await openClient(flags, server);
+  const streams = new OwnStreams();
+  await using client = await openClient(flags, server, streams);
   using signals = flags.detach ? undefined : new SignalRelay();
   using raw = flags.detach ? undefined : terminal?.raw();
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
@@ -112,7 +115,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   using _size = terminal?.lendSize(child);
   const detachKeys = terminal !== undefined && server?.kind === 'address' ? keysOf(flags) : undefined;
   const kept = flags.buffered || flags.json ? new KeptOutput(flags['max-output'] ?? defaultMaxOutputBytes) : undefined;
-  const sink = kept ?? new OwnStreams();
+  const sink = kept ?? streams;
   const stdin = isStdinForwarded ? 'forward' : 'none';
   const parting = await joinStreams(child, { stdin, atEnd: 'closeStdin', detachKeys, signals, sink });
   switch (parting) {
@@ -128,8 +131,9 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
       return stdoutGone;
     case 'ended': {
       const ending = await child.closed;
-      if (kept !== undefined) await printKept(ending, kept.result(), flags);
-      if (ending.kind === 'lost') process.stderr.write(`sluice: ${await lossText(client)}\n`);
+      if (kept !== undefined) await printKept(ending, kept.result(), { json: flags.json, streams });
+      if (ending.kind === 'lost') streams.tell(await lossText(client));
+      if (ending.reason === 'disconnected') streams.tell('the server has stopped, and has ended the command');
       return exitStatus(ending);
     }
   }
@@ -156,8 +160,8 @@ function refuseContradictions(flags: ExecFlags, operands: readonly string[], ser
   }
 }
 
-async function openClient(flags: ExecFlags, server: NamedServer | undefined): Promise<Client> {
-  if (server !== undefined) return openServer(server, flags);
+async function openClient(flags: ExecFlags, server: NamedServer | undefined, streams: OwnStreams): Promise<Client> {
+  if (server !== undefined) return openServer(server, flags, (text) => streams.tell(text));
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
   return (await import('../local/index.js')).connectInProcess({ orphans: 'adopt' });
 }
@@ -194,13 +198,16 @@ function keysOf(flags: ExecFlags): DetachKeys {
   return new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
 }
 
-async function printKept(ending: Ending, kept: Kept, { json }: ExecFlags): Promise<void> {
-  const streams = new OwnStreams();
+async function printKept(
+  ending: Ending,
+  kept: Kept,
+  { json, streams }: { readonly json: boolean; readonly streams: OwnStreams },
+): Promise<void> {
   if (json) return void (await streams.write(process.stdout, Buffer.from(endedJson(ending, kept))));
   for (const target of ['stdout', 'stderr'] as const) {
     const { bytes, droppedBytes } = kept[target];
     await streams.write(process[target], bytes);
-    if (droppedBytes > 0) process.stderr.write(`sluice: ${droppedBytes} bytes of ${target} were dropped; see --max-output\n`);
+    if (droppedBytes > 0) streams.tell(`${droppedBytes} bytes of ${target} were dropped; see --max-output`);
   }
 }
 

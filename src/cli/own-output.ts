@@ -10,6 +10,8 @@ export interface OutputSink {
 
 /** To our own stdout and stderr, at once. */
 export class OwnStreams implements OutputSink {
+  /** What stands before our next line on stderr did not end its own. */
+  #isLineBegun = false;
   readonly #stdoutGone: Promise<'gone'>;
   #isStdoutGone = false;
   #isStderrGone = false;
@@ -24,13 +26,14 @@ export class OwnStreams implements OutputSink {
   }
 
   async take({ stream, bytes, droppedBytes }: OutputChunk): Promise<'taken' | 'gone'> {
-    if (droppedBytes > 0) process.stderr.write(gapLine(droppedBytes));
+    if (droppedBytes > 0) this.#writeLine(gapText(droppedBytes));
     return this.write(stream === 'stderr' ? process.stderr : process.stdout, bytes);
   }
 
   async write(target: NodeJS.WriteStream, bytes: Uint8Array): Promise<'taken' | 'gone'> {
     if (this.#isStdoutGone) return 'gone';
     if (target === process.stderr && this.#isStderrGone) return 'taken';
+    this.#noteColumn(target, bytes);
     if (target.write(bytes)) return 'taken';
     const taken = once(target, 'drain').then(
       (): 'taken' => 'taken',
@@ -38,7 +41,28 @@ export class OwnStreams implements OutputSink {
     );
     return Promise.race([taken, this.#stdoutGone]);
   }
+
+  /** A message of ours, on a line of its own whatever the command has written. */
+  tell(text: string): void {
+    this.#writeLine(`sluice: ${text}`);
+  }
+
+  #writeLine(text: string): void {
+    if (this.#isStderrGone) return;
+    // A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing.
+    const lineEnd = process.stderr.isTTY ? '\r\n' : '\n';
+    process.stderr.write(`${this.#isLineBegun ? lineEnd : ''}${text}${lineEnd}`);
+    this.#isLineBegun = false;
+  }
+
+  /** Where the cursor is left. On a terminal, stdout and stderr have the same one. */
+  #noteColumn(target: NodeJS.WriteStream, bytes: Uint8Array): void {
+    const isSeen = target === process.stderr || (target.isTTY && process.stderr.isTTY);
+    if (isSeen && bytes.length > 0) this.#isLineBegun = bytes.at(-1) !== lineFeed;
+  }
 }
+
+const lineFeed = 0x0a;
 
 /** Kept until the end, bounded. */
 export class KeptOutput implements OutputSink {
@@ -61,5 +85,9 @@ export class KeptOutput implements OutputSink {
 }
 
 export function gapLine(droppedBytes: number): string {
-  return `[sluice: ${droppedBytes} bytes are missing here; they were no longer retained]\n`;
+  return `${gapText(droppedBytes)}\n`;
+}
+
+function gapText(droppedBytes: number): string {
+  return `[sluice: ${droppedBytes} bytes are missing here; they were no longer retained]`;
 }

@@ -8,14 +8,14 @@ import { findDaemon } from './serve/daemon.js';
 import { type ServerFlags, namedServer, openServer } from './server-options.js';
 
 /** The named server, or else the user's own; undefined when that is not running. */
-export async function chosenServer(flags: ServerFlags): Promise<Client | undefined> {
+export async function chosenServer(flags: ServerFlags, tell?: (text: string) => void): Promise<Client | undefined> {
   const named = namedServer(flags, process.env);
-  return named === undefined ? findDaemon() : openServer(named, flags);
+  return named === undefined ? findDaemon() : openServer(named, flags, tell);
 }
 
 /** For commands that are about processes, which only a running server can have. */
-export async function requireServer(flags: ServerFlags): Promise<Client> {
-  const client = await chosenServer(flags);
+export async function requireServer(flags: ServerFlags, tell?: (text: string) => void): Promise<Client> {
+  const client = await chosenServer(flags, tell);
   if (client !== undefined) return client;
   throw new Error('no server is running, so there are no processes; start one with "sluice exec -d", or name one with --connect');
 }

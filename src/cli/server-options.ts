@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Client } from '../client/index.js';
 import { type Flags, UsageError } from './command.js';
+import { connectionNotice } from './connection-notice.js';
 import { splitShellWords } from './shell-words.js';
 
 const group = 'Server';
@@ -62,12 +63,18 @@ export function namedServer(flags: ServerFlags, env: NodeJS.ProcessEnv): NamedSe
   return undefined;
 }
 
-export async function openServer(server: NamedServer, { reconnect }: Pick<ServerFlags, 'reconnect'>): Promise<Client> {
+/** `tell` gets what is to be said of the connection; a line on stderr when absent. */
+export async function openServer(
+  server: NamedServer,
+  { reconnect }: Pick<ServerFlags, 'reconnect'>,
+  tell: (text: string) => void = tellOnStderr,
+): Promise<Client> {
   const timeouts = reconnect === undefined ? {} : { timeouts: { reconnectMs: reconnect } };
   switch (server.kind) {
     case 'address':
       return (await import('../local/index.js')).connect(server.url, {
         ...timeouts,
+        onConnection: connectionNotice(server.url, tell),
         ...(server.token === undefined ? {} : { token: server.token }),
       });
     case 'launched': {
@@ -75,6 +82,10 @@ export async function openServer(server: NamedServer, { reconnect }: Pick<Server
       return (await import('../local/index.js')).launchServer({ command, args });
     }
   }
+}
+
+function tellOnStderr(text: string): void {
+  process.stderr.write(`sluice: ${text}\n`);
 }
 
 function readToken(flags: ServerFlags, env: NodeJS.ProcessEnv): string | undefined {

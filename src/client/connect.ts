@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { Client } from './client.js';
+import type { ConnectionState } from './reconnect.js';
 import { RemoteLink } from './remote-link.js';
 
 export interface Timeouts {
@@ -22,6 +23,8 @@ export interface ConnectOptions {
   /** Shown in the server's log. */
   readonly clientName?: string;
   readonly timeouts?: Partial<Timeouts>;
+  /** Called when the connection is lost, when it is back, and when the client is over. Must not throw. */
+  readonly onConnection?: (state: ConnectionState) => void;
   readonly clock?: Clock;
 }
 
@@ -46,6 +49,7 @@ export async function connectOver(route: Route, options: ConnectOptions = {}): P
     reconnectMs: route.again === 'possible' ? timeouts.reconnectMs : 0,
     open: route.open,
     ...(route.isGone === undefined ? {} : { isGone: route.isGone }),
+    ...(options.onConnection === undefined ? {} : { onState: options.onConnection }),
     ...(route.closed === undefined ? {} : { closed: route.closed }),
   });
   return new Client(link, { clock });

@@ -18,6 +18,8 @@ export interface EventSource {
   next(): Promise<ProcessEvent | undefined>;
   /** How the process ended, once that is known here, whether or not it was taken. */
   readonly ending: Ending | undefined;
+  /** The last event of the process has come, whether or not it was taken: everything is over, and `ending` is known unless it came before. */
+  readonly isComplete?: boolean;
   /** The server no longer knows the process, while somebody here still waited for it: what was not heard of it will not be. */
   readonly isForgotten?: boolean;
   close(): void;

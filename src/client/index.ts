@@ -9,6 +9,7 @@ export type { ExecOptions, ExecOutput, ExecResult, PendingExec } from './exec.js
 export type { Input } from './input.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';
 export type { OutputChunk } from './output-queue.js';
+export type { ConnectionState } from './reconnect.js';
 export { type Line, type LinesOptions, ProcessHandle, type ReadOptions, type TerminateOptions } from './process-handle.js';
 export { type CollectedStream, OutputCollector, type RunOptions, type RunResult } from './run.js';
 export { ConnectionClosedError } from '../rpc/rpc-error.js';

@@ -86,6 +86,11 @@ export class OutputQueue {
     return this.#source.ending;
   }
 
+  /** Everything about the process has been heard. */
+  get isComplete(): boolean {
+    return this.#source.isComplete === true;
+  }
+
   /** How it ended will never be heard here. */
   get isForgotten(): boolean {
     return this.#source.isForgotten === true;

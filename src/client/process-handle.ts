@@ -175,9 +175,13 @@ export class ProcessHandle implements AsyncDisposable {
    * one that was attached to runs on.
    */
   async [Symbol.asyncDispose](): Promise<void> {
+    const { isComplete } = this.#queue;
     this.#queue.close();
     try {
-      if (this.#onDispose === 'detach') return await this.#link.detach(this.id);
+      const detaching = this.#onDispose === 'detach' ? this.#link.detach(this.id) : undefined;
+      // Nothing is left to end or to come: a server that is out of reach need not confirm it.
+      if (isComplete) return void detaching?.catch(() => {});
+      if (detaching !== undefined) return await detaching;
       const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'closed', timeoutMs: 0 });
       if (!running) return;
       await this.terminate();
@@ -193,6 +197,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   async #wait(until: 'exited' | 'closed'): Promise<Ending> {
+    const { ending: heard, isComplete } = this.#queue;
+    if (heard !== undefined && (until === 'exited' || isComplete)) return heard;
     try {
       const { ending } = await this.#link.service['process/wait']({ processId: this.id, until });
       if (ending !== undefined) return ending;

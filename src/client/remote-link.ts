@@ -16,7 +16,7 @@ import {
   isSessionMethod,
   requests,
 } from '../protocol/index.js';
-import type { Channel } from '../rpc/channel.js';
+import type { Channel, ChannelEnd } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
@@ -30,6 +30,7 @@ import {
   sentAgain,
 } from './remote-call.js';
 import { RemoteSource } from './remote-source.js';
+import { type ConnectionState, comeBack } from './reconnect.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
 
@@ -44,15 +45,13 @@ export interface RemoteOptions {
   readonly open: () => Promise<Channel>;
   /** Whether a failure to open proves that the server, and with it the session, is no more. */
   readonly isGone?: (error: unknown) => boolean;
+  readonly onState?: (state: ConnectionState) => void;
   /** What closing the link waits for at last. */
   readonly closed?: () => Promise<unknown>;
 }
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
-
-/** Wait between two tries to come back. */
-const retryMs = 100;
 
 /** Far above what the server ever sends; the client has no need to refuse its own server. */
 const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
@@ -226,7 +225,7 @@ export class RemoteLink implements ExecLink {
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
     for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, connection);
     for (const call of this.#calls) this.#send(call, connection);
-    void connection.closed.then(({ problem }) => this.#onLost(problem ?? 'the server closed the connection'));
+    void connection.closed.then((end) => this.#onLost(end));
   }
 
   /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
@@ -250,27 +249,19 @@ export class RemoteLink implements ExecLink {
     });
   }
 
-  #onLost(problem: string): void {
+  #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
+    const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
     if (this.#isOver) return;
-    if (this.#options.reconnectMs > 0) void this.#comeBack(problem);
-    else this.#end(problem);
+    if (isFinal || reconnectMs === 0) return this.#end(problem);
+    onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
+    void this.#comeBack();
   }
 
-  async #comeBack(problem: string): Promise<void> {
-    const { clock, reconnectMs, isGone = () => false } = this.#options;
-    const deadline = clock.elapsed() + reconnectMs;
-    let last = problem;
-    while (!this.#isOver) {
-      try {
-        return await this.#connect();
-      } catch (error) {
-        last = error instanceof Error ? error.message : String(error);
-        // A server that answered and will not have us back would not change its mind.
-        if (error instanceof RpcError || isGone(error) || clock.elapsed() >= deadline) return this.#end(last);
-      }
-      await new Promise<void>((resolve) => clock.after(retryMs, resolve));
-    }
+  async #comeBack(): Promise<void> {
+    const problem = await comeBack({ ...this.#options, connect: () => this.#connect(), isOver: () => this.#isOver });
+    if (problem !== undefined) this.#end(problem);
+    else if (!this.#isOver) this.#options.onState?.({ kind: 'back' });
   }
 
   #end(problem: string | undefined): void {
@@ -280,6 +271,7 @@ export class RemoteLink implements ExecLink {
     for (const call of this.#calls) call.answer.reject(error);
     for (const source of this.#sources.values()) source.end();
     this.#ended.resolve(problem);
+    this.#options.onState?.({ kind: 'over' });
   }
 
   #acknowledge(processId: ProcessId, seq: Seq): void {

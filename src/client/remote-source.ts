@@ -21,6 +21,7 @@ export class RemoteSource implements EventSource {
   #ending: Ending | undefined;
   #isClosed = false;
   #isForgotten = false;
+  #isComplete = false;
 
   /** `done` is called once the last event was taken: nobody will ask for this source again. */
   constructor(afterSeq: Seq, { acknowledge, done }: { acknowledge: (seq: Seq) => void; done: () => void }) {
@@ -57,11 +58,16 @@ export class RemoteSource implements EventSource {
     return this.#isForgotten;
   }
 
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   push(event: ProcessEvent): void {
     if (event.seq <= this.#received) return; // sent again by a server that did not know it had arrived
     this.#received = event.seq;
     this.#bytes += (event.droppedBytes ?? 0) + (event.type === 'output' ? event.chunk.length : 0);
     if (event.type === 'exited') this.#ending = event.ending;
+    if (event.type === 'closed') this.#isComplete = true;
     if (this.#isClosed) return this.#taken(event); // nobody reads, and the process must not wait for it
     const waiting = this.#waiting;
     if (waiting === undefined) {

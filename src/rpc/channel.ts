@@ -23,8 +23,11 @@ export interface Channel {
   /** Stop and go on taking messages from the peer; what it sends meanwhile waits in the socket. */
   pause(): void;
   resume(): void;
-  /** Lets what was sent go out, then closes. Closing twice is fine. */
-  close(problem?: string): void;
+  /**
+   * Lets what was sent go out, then closes. Closing twice is fine. A `goodbye` tells the peer that this side will not be back, where the
+   * channel has a way to say so.
+   */
+  close(problem?: string, sense?: 'goodbye'): void;
   /** Resolves once, when nothing more can be sent, and everything received was taken or is not wanted any more. */
   readonly closed: Promise<ChannelEnd>;
 }
@@ -43,4 +46,6 @@ export interface ChannelListener {
 /** Why a channel ended; `problem` is absent when either side closed it in good order. */
 export interface ChannelEnd {
   readonly problem?: string;
+  /** The peer said goodbye: to open another channel to it would be in vain. */
+  readonly isFinal?: boolean;
 }

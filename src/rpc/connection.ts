@@ -92,8 +92,8 @@ export class Connection {
     return this.#send({ method, params });
   }
 
-  close(problem?: string): void {
-    this.#channel.close(problem);
+  close(problem?: string, sense?: 'goodbye'): void {
+    this.#channel.close(problem, sense);
   }
 
   #onMessage(text: string, inbound: Inbound): void {
@@ -176,9 +176,10 @@ export class Connection {
     return parts.length === 1 && typeof text === 'string' ? this.#channel.send(text) : this.#channel.sendParts(parts);
   }
 
-  #onClosed({ problem }: ChannelEnd): void {
+  #onClosed({ problem, isFinal = false }: ChannelEnd): void {
     this.#isClosed = true;
     const text = `the connection to ${this.#channel.peer} was lost${problem === undefined ? '' : `: ${problem}`}`;
-    for (const id of [...this.#pending.keys()]) this.#settle(id, (answer) => answer.reject(new ConnectionClosedError(text)));
+    const error = () => new ConnectionClosedError(text, { isFinal });
+    for (const id of [...this.#pending.keys()]) this.#settle(id, (answer) => answer.reject(error()));
   }
 }

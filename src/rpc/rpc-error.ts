@@ -25,6 +25,13 @@ export class RpcError extends Error {
 /** The connection ended before the answer came: whether the call took effect is not known. */
 export class ConnectionClosedError extends Error {
   override readonly name = 'ConnectionClosedError';
+  /** The peer said that it will not be back. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, { isFinal = false }: { readonly isFinal?: boolean } = {}) {
+    super(message);
+    this.isFinal = isFinal;
+  }
 }
 
 /** The answer did not come in time; the connection may be fine. */

@@ -96,7 +96,7 @@ export class Server implements AsyncDisposable {
 
   /** Serves a client over this channel until the channel ends. `onGreeted`: it has opened or resumed a session. */
   accept(channel: Channel, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
-    if (this.#closing !== undefined) return channel.close('the server is shutting down');
+    if (this.#closing !== undefined) return channel.close('the server is shutting down', 'goodbye');
     const connection = new Connection(channel, this.limits, this.clock);
     this.#connections.add(connection);
     void connection.closed.then(() => this.#connections.delete(connection));
@@ -151,7 +151,7 @@ export class Server implements AsyncDisposable {
 
   async #close(forceAfterMs: number): Promise<void> {
     await this.sessions.close(forceAfterMs);
-    for (const connection of this.#connections) connection.close('the server is shutting down');
+    for (const connection of this.#connections) connection.close('the server is shutting down', 'goodbye');
     await this.#backend.close();
     this.#closed.resolve(undefined);
   }

@@ -107,12 +107,12 @@ export class WebSocketChannel implements Channel {
     this.#inbox.resume();
   }
 
-  close(problem?: string): void {
+  close(problem?: string, sense?: 'goodbye'): void {
     this.#inbox.close();
     if (this.#state !== 'open') return;
     this.#problem ??= problem;
     this.#startClosing();
-    this.#socket.close(...closeArguments(problem));
+    this.#socket.close(...closeArguments(problem, sense));
   }
 
   #send(content: string | Uint8Array<ArrayBuffer>): boolean {
@@ -155,8 +155,8 @@ export class WebSocketChannel implements Channel {
     this.#state = 'closed';
     this.#timer?.cancel();
     this.#gate.open();
-    const problem = this.#problem ?? end.problem;
-    this.#inbox.end(() => this.#ended.resolve(problem === undefined ? {} : { problem }));
+    const problem = this.#problem;
+    this.#inbox.end(() => this.#ended.resolve(problem === undefined ? end : { problem }));
   }
 }
 

@@ -7,11 +7,14 @@ import { decodeUtf8 } from './utf8.js';
 /** Sent with a close that has a problem; from the range that programs, browsers included, may use as they like. */
 const problemCode = 4000;
 
+/** RFC 6455 §7.4.1: a server that goes down. Browsers say it too, when their page is left. */
+const goingAwayCode = 1001;
+
 /** A close frame has room for no more. */
 const longestReasonBytes = 123;
 
-/** Normal, going away, and no code at all. */
-const goodOrderCodes = [1000, 1001, 1005];
+/** Normal, and no code at all. */
+const goodOrderCodes = [1000, 1005];
 
 /** Gave no close frame: the connection broke. */
 export const brokenCode = 1006;
@@ -44,15 +47,19 @@ export function binaryMessage([head, body = new Uint8Array(0)]: BinaryParts): Ui
 }
 
 /** The arguments of a close, with as much of the problem as there is room for. */
-export function closeArguments(problem: string | undefined): readonly [code: number, reason: string] {
-  if (problem === undefined) return [1000, ''];
+export function closeArguments(
+  problem: string | undefined,
+  sense: 'goodbye' | undefined,
+): readonly [code: number, reason: string] {
+  if (problem === undefined) return [sense === 'goodbye' ? goingAwayCode : 1000, ''];
   const { read } = new TextEncoder().encodeInto(problem, new Uint8Array(longestReasonBytes));
-  return [problemCode, problem.slice(0, read)];
+  return [sense === 'goodbye' ? goingAwayCode : problemCode, problem.slice(0, read)];
 }
 
 /** What the end is called when this side has no problem of its own to name. */
 export function endOfWebSocket(code: number, reason: string): ChannelEnd {
   if (goodOrderCodes.includes(code)) return {};
+  if (code === goingAwayCode) return { ...(reason === '' ? {} : { problem: asOneLine(reason) }), isFinal: true };
   if (code === brokenCode) return { problem: 'the connection broke off without a close' };
   return { problem: `closed by the peer: ${reason === '' ? `code ${code}` : `${asOneLine(reason)} (${code})`}` };
 }

@@ -117,11 +117,11 @@ export class NodeWebSocketChannel implements Channel {
     this.#readUnlessHolding();
   }
 
-  close(problem?: string): void {
+  close(problem?: string, sense?: 'goodbye'): void {
     this.#inbox.close();
     if (this.#isClosing) return;
     this.#problem ??= problem;
-    const [code, reason] = closeArguments(problem);
+    const [code, reason] = closeArguments(problem, sense);
     this.#startClosing({ code, reason });
   }
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ChannelEnd } from '#src/rpc/channel.js';
 import { WebSocketChannel, type WebSocketLike, openWebSocketChannel } from '#src/transport/websocket-channel.js';
 import { FakeClock, settle } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -112,18 +113,18 @@ describe('a close', () => {
   });
 
   test('of the peer is a problem unless it was in good order', async () => {
-    const ends: Record<number, string | undefined> = {
-      1000: undefined,
-      1001: undefined,
-      1005: undefined,
-      1006: 'the connection broke off without a close',
-      1009: 'closed by the peer: code 1009',
-      4000: 'closed by the peer: code 4000',
+    const ends: Record<number, ChannelEnd> = {
+      1000: {},
+      1001: { isFinal: true },
+      1005: {},
+      1006: { problem: 'the connection broke off without a close' },
+      1009: { problem: 'closed by the peer: code 1009' },
+      4000: { problem: 'closed by the peer: code 4000' },
     };
-    for (const [code, problem] of Object.entries(ends)) {
+    for (const [code, end] of Object.entries(ends)) {
       const { socket, channel } = open();
       socket.fire('close', { code: Number(code), reason: '' });
-      assert.deepEqual(await channel.closed, problem === undefined ? {} : { problem });
+      assert.deepEqual(await channel.closed, end);
     }
   });
 });
