@@ -18,13 +18,13 @@ export function connectionNotice(url: string, tell: (text: string) => void): (st
           isTold = true;
           tell(`the connection to ${url} was lost (${state.problem}); trying to reconnect for up to ${patience}`);
         }, quietMs);
-        return;
+        break;
       }
       case 'back':
         if (isTold) tell('connected again');
         isTold = false;
-        return;
-      case 'over':
+        break;
+      case 'over': // told by the command, with what it means for it
     }
   };
 }

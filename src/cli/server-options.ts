@@ -1,7 +1,7 @@
 // Which server a command talks to: a named one, one launched for it, or the user's own in the background.
 
 import { readFileSync } from 'node:fs';
-import type { Client } from '../client/index.js';
+import type { Client, TokenSource } from '../client/index.js';
 import { type Flags, UsageError } from './command.js';
 import { connectionNotice } from './connection-notice.js';
 import { splitShellWords } from './shell-words.js';
@@ -19,7 +19,8 @@ export const serverOptions = {
     kind: 'text',
     placeholder: 'FILE',
     group,
-    meaning: 'Present the token in this file. [SLUICE_TOKEN holds the token itself]',
+    meaning:
+      'Present the token in this file, which is read again when the server refuses it. [SLUICE_TOKEN holds the token itself]',
   },
   via: {
     kind: 'text',
@@ -44,7 +45,7 @@ export const serverOptions = {
 export type ServerFlags = Flags<typeof serverOptions>;
 
 export type NamedServer =
-  | { readonly kind: 'address'; readonly url: string; readonly token: string | undefined }
+  | { readonly kind: 'address'; readonly url: string; readonly token: TokenSource | undefined }
   | { readonly kind: 'launched'; readonly command: readonly [string, ...string[]] };
 
 /** The server that flags and variables name; undefined when they name none. */
@@ -58,7 +59,7 @@ export function namedServer(flags: ServerFlags, env: NodeJS.ProcessEnv): NamedSe
   }
   if (flags['remote-sluice'] !== undefined) throw new UsageError('--remote-sluice needs --via beside it');
   const url = flags.connect ?? env['SLUICE_URL'];
-  if (url !== undefined && url !== '') return { kind: 'address', url, token: readToken(flags, env) };
+  if (url !== undefined && url !== '') return { kind: 'address', url, token: tokenSource(flags, env) };
   if (flags['token-file'] !== undefined) throw new UsageError('--token-file needs --connect beside it');
   return undefined;
 }
@@ -88,9 +89,12 @@ function tellOnStderr(text: string): void {
   process.stderr.write(`sluice: ${text}\n`);
 }
 
-function readToken(flags: ServerFlags, env: NodeJS.ProcessEnv): string | undefined {
+function tokenSource(flags: ServerFlags, env: NodeJS.ProcessEnv): TokenSource | undefined {
   const file = flags['token-file'];
-  if (file === undefined) return env['SLUICE_TOKEN'];
+  return file === undefined ? env['SLUICE_TOKEN'] : () => readToken(file);
+}
+
+function readToken(file: string): string {
   const [token = ''] = readFileSync(file, 'utf8').split('\n');
   if (token.trim() === '') throw new UsageError(`--token-file ${file} has no token in its first line`);
   return token.trim();

@@ -1,11 +1,12 @@
 // Connects from wherever there is a WebSocket, a browser first of all. A browser sets no headers, so a token travels as a subprotocol.
 
-import { systemClock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { encodeBase64 } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { type WebSocketLike, openWebSocketChannel } from '../transport/websocket-channel.js';
 import type { Client } from './client.js';
 import { type ConnectOptions, connectOver, defaultTimeouts } from './connect.js';
+import { Token } from './token.js';
 
 /** What the server sends back of what was offered; never the token. */
 const subprotocol = 'sluice.v0';
@@ -16,13 +17,20 @@ const heldBytes = 256 * 1024 * 1024;
 
 /** Rejects when the server cannot be reached, refuses, or does not answer in time. Lost connections are opened again. */
 export function connectWebSocket(url: string, options: ConnectOptions = {}): Promise<Client> {
-  return connectOver({ open: () => openChannel(url, options), again: 'possible' }, options);
+  const clock = options.clock ?? systemClock;
+  const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
+  const token = new Token(options.token, { clock, timeoutMs });
+  const open = async () => openChannel(url, await token.fresh(), { clock, timeoutMs });
+  return connectOver({ open, again: 'possible' }, options);
 }
 
-async function openChannel(url: string, { token, timeouts, clock = systemClock }: ConnectOptions): Promise<Channel> {
-  const connectMs = timeouts?.connectMs ?? defaultTimeouts.connectMs;
+async function openChannel(
+  url: string,
+  token: string | undefined,
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+): Promise<Channel> {
   const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerPrefix + base64url(token)]);
-  const impatience = clock.after(connectMs, () => socket.close());
+  const impatience = clock.after(timeoutMs, () => socket.close());
   try {
     return await openWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });
   } finally {

@@ -5,6 +5,7 @@ import type { Channel } from '../rpc/channel.js';
 import { Client } from './client.js';
 import type { ConnectionState } from './reconnect.js';
 import { RemoteLink } from './remote-link.js';
+import type { TokenSource } from './token.js';
 
 export interface Timeouts {
   /** Until a connection is open. */
@@ -18,8 +19,11 @@ export interface Timeouts {
 export const defaultTimeouts: Timeouts = { connectMs: 10_000, initializeMs: 10_000, reconnectMs: 25_000 };
 
 export interface ConnectOptions {
-  /** Sent as `Authorization: Bearer`. */
-  readonly token?: string;
+  /**
+   * Sent as `Authorization: Bearer`. A function is asked for the first connection, and once more whenever the server answers 401; the same
+   * token again, or another that is refused, ends the client. In a browser, which does not tell a 401, it is asked for every connection.
+   */
+  readonly token?: TokenSource;
   /** Shown in the server's log. */
   readonly clientName?: string;
   readonly timeouts?: Partial<Timeouts>;

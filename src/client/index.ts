@@ -12,4 +12,5 @@ export type { OutputChunk } from './output-queue.js';
 export type { ConnectionState } from './reconnect.js';
 export { type Line, type LinesOptions, ProcessHandle, type ReadOptions, type TerminateOptions } from './process-handle.js';
 export { type CollectedStream, OutputCollector, type RunOptions, type RunResult } from './run.js';
+export type { TokenSource } from './token.js';
 export { ConnectionClosedError } from '../rpc/rpc-error.js';

@@ -1,7 +1,9 @@
 // An address -> a client, on Node: WebSocket, TLS or not, and Unix sockets. Lost connections are opened again.
 
 import { type Client, type ConnectOptions, connectOver, defaultTimeouts } from '../client/index.js';
+import { Token } from '../client/token.js';
 import type { Channel } from '../rpc/channel.js';
+import { ConnectError } from '../transport/connect-error.js';
 import { openChannel } from '../transport/connect.js';
 import { parseConnectUrl } from '../transport/endpoint.js';
 
@@ -18,9 +20,31 @@ export async function connect(target: string | Channel, options: NodeConnectOpti
   if (typeof target !== 'string') return connectOver({ open: async () => target, again: 'impossible' }, options);
   const endpoint = parseConnectUrl(target);
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
-  const headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
-  const open = () => openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
-  return connectOver({ open, again: 'possible', isGone: endpoint.kind === 'unix' ? isNobodyThere : () => false }, options);
+  const token = new Token(options.token, { clock: options.clock, timeoutMs });
+  const openWith = (bearer: string | undefined) => {
+    const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+    return openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
+  };
+  const open = () => openWithToken(token, openWith);
+  return connectOver({ open, again: 'possible', isGone: endpoint.kind === 'unix' ? isNobodyThere : isUnauthorized }, options);
+}
+
+/** With the token at hand; when it is refused, with another one if there is one. */
+async function openWithToken(token: Token, open: (bearer: string | undefined) => Promise<Channel>): Promise<Channel> {
+  const first = token.last ?? (await token.fresh());
+  try {
+    return await open(first);
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    const second = await token.fresh();
+    if (second === first) throw error;
+    return open(second);
+  }
+}
+
+/** The server is there, and would say the same to the same token again. */
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ConnectError && error.status === 401;
 }
 
 /** On a Unix socket nothing stands between us and the server that could be out of order for a while. */

@@ -2,49 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FrontDoor, Server, ServerMetrics, defaultLimits } from '#src/server/index.js';
+import { defaultLimits } from '#src/server/index.js';
 import { shell } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
-import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
 import { resultOf } from '../support/raw-peer.js';
+import { TimedServer } from '../support/timed-server.js';
 
 const minuteMs = 60_000;
-
-/** A real server on a port of its own, in time that the test moves. */
-async function serve(clock: FakeClock) {
-  const server = new Server({ clock });
-  const door = await FrontDoor.open(server, {
-    listen: [{ kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 0 }],
-    credentials: { kind: 'none' },
-    tls: undefined,
-    allowedOrigins: [],
-    allowedHosts: [],
-    metricsAccess: 'guarded',
-    metrics: new ServerMetrics(),
-  });
-  const [url = ''] = door.urls;
-  return {
-    url,
-    server,
-    async [Symbol.asyncDispose]() {
-      let isClosed = false;
-      void Promise.all([door.close(), server.close()]).then(() => (isClosed = true));
-      await eventually(async () => {
-        await clock.advance(1_000);
-        assert.ok(isClosed);
-      });
-    },
-  };
-}
 
 describe('a client that is stopped with its socket open', () => {
   guardAgainstLeaks();
 
   test('keeps its session and its process for more than fifteen minutes', async () => {
-    const clock = new FakeClock();
-    await using served = await serve(clock);
+    await using served = await TimedServer.start();
+    const { clock } = served;
     const peer = await overWebSocket(served.url);
     await peer.greet({ resumeSessionId: null });
     await peer.request('process/start', { processId: 'p', ...shell('exec cat'), tty: false, pipeStdin: true });
@@ -59,8 +32,8 @@ describe('a client that is stopped with its socket open', () => {
   });
 
   test('is given up after the limit, and its session after the grace', async () => {
-    const clock = new FakeClock();
-    await using served = await serve(clock);
+    await using served = await TimedServer.start();
+    const { clock } = served;
     const peer = await overWebSocket(served.url);
     await peer.greet({ resumeSessionId: null });
     peer.pause();

@@ -80,7 +80,10 @@ export class CuttingProxy implements AsyncDisposable {
   }
 
   #cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) {
+      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
+      else socket.resetAndDestroy();
+    }
   }
 
   #join(near: Socket, far: Socket): void {
