@@ -1,4 +1,4 @@
-// Says on the terminal that the connection to the server is lost and what is tried, so that nobody sits before a silent screen.
+// Tells the user that the connection to the server is lost and what is being tried, instead of a silent screen.
 
 import type { ConnectionState } from '../client/index.js';
 
