@@ -96,13 +96,20 @@ export interface Child {
   close(): void;
 }
 
-export interface BackendOptions {
-  readonly clock: Clock;
+/** Settings that the kernel or the C library know for a whole program only: a program of our own makes them, a library leaves them as they are. */
+export interface ProgramSettings {
   /**
-   * What becomes of processes that lose their parents. `adopt` makes them children of this program, so that they are found at once: for a
-   * program of our own, since the kernel knows this setting for a whole program only. `leave` lets them go where they would go anyway.
+   * What becomes of processes that lose their parents. `adopt` makes them children of this program, which finds them at once on a machine of
+   * any size and collects them when they end; it concerns everything that this program starts, with Sluice or not. `leave`, when absent,
+   * lets them go where they would go anyway. Linux only.
    */
-  readonly orphans: 'adopt' | 'leave';
+  readonly orphans?: 'adopt' | 'leave' | undefined;
+  /** `tuned` gives freed output back to the system at once; `asIs` when absent. */
+  readonly malloc?: 'asIs' | 'tuned' | undefined;
+}
+
+export interface BackendOptions extends ProgramSettings {
+  readonly clock: Clock;
 }
 
 /** A way to spawn children. Owns what all of them share, among it the guard that ends them when this program dies. */

@@ -1,6 +1,6 @@
 // The process room's front door, for the server.
 
-export type { Backend, BackendOptions } from './child.js';
+export type { Backend, BackendOptions, ProgramSettings } from './child.js';
 export { childEnvironment } from './environment.js';
 export { LazyBackend } from './lazy-backend.js';
 export type { LogReader, Taken } from './log-reader.js';

@@ -5,6 +5,7 @@ import { isAbsolute } from 'node:path';
 import type { Io } from '../protocol/index.js';
 import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from './child.js';
 import { LinuxBackend } from './linux/linux-backend.js';
+import { returnLargeBlocks } from './linux/large-blocks.js';
 import { loadLibc } from './linux/libc.js';
 import { PortableBackend } from './portable/portable-backend.js';
 import { errnoOf, findProgram, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
@@ -31,6 +32,7 @@ export type BackendName = 'auto' | 'linux' | 'portable';
 
 export function createBackend(name: BackendName, options: BackendOptions): Backend {
   const libc = name === 'portable' ? undefined : loadLibc();
+  if (libc !== undefined && options.malloc === 'tuned') returnLargeBlocks(libc);
   if (libc !== undefined) return new LinuxBackend(libc, options);
   if (name === 'linux') throw new Error('the Linux backend needs Linux and the optional dependency koffi');
   return new PortableBackend(options.clock);

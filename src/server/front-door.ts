@@ -90,8 +90,6 @@ export class FrontDoor {
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,
-      silentMs: silentClientMs,
-      clock: this.#server.clock,
       onCutOff: () => this.#options.metrics.cutOff(),
       onChannel: (channel, onGreeted) => this.#server.accept(channel, anybody, onGreeted),
     });

@@ -26,6 +26,8 @@ export interface Gauges {
   connections(): number;
   sessions(): number;
   processes(): Readonly<Record<ProcessStatus['state'], number>>;
+  /** Output kept for readers. */
+  retainedBytes(): number;
   /** Offered to children that have not read it yet. */
   stdinQueuedBytes(): number;
   /** Sent to clients that have not taken it yet. */
@@ -134,6 +136,7 @@ export class ServerMetrics implements Metrics {
       gauge('sluice_connections', 'Connections open now.', single(gauges.connections())),
       gauge('sluice_sessions', 'Sessions, attached and detached ones.', single(gauges.sessions())),
       gauge('sluice_processes', 'Processes by state.', byLabel('state', Object.entries(gauges.processes()))),
+      gauge('sluice_retained_bytes', 'Output kept for readers.', single(gauges.retainedBytes())),
       gauge('sluice_stdin_queued_bytes', 'Input that children have not read yet.', single(gauges.stdinQueuedBytes())),
       gauge('sluice_send_queued_bytes', 'Messages that clients have not taken yet.', single(gauges.sendQueuedBytes())),
       counter('sluice_output_bytes_total', 'Bytes that processes wrote.', single(this.#outputBytes)),

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
-import { type Backend, type BackendName, type BackendOptions, LazyBackend, Sandbox, createBackend } from '../process/index.js';
+import { type Backend, type BackendName, type BackendOptions, LazyBackend, type ProgramSettings, Sandbox, createBackend } from '../process/index.js';
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
@@ -14,17 +14,12 @@ import { Session } from './session.js';
 import { type Identity, SessionTable, anybody } from './session-table.js';
 import type { Surroundings } from './start-request.js';
 
-export interface ServerOptions {
+export interface ServerOptions extends ProgramSettings {
   /** Limits that differ from `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>;
   readonly policy?: Partial<ExecPolicy>;
   /** `auto` when absent. One that is handed in is closed with the server. */
   readonly backend?: BackendName | Backend;
-  /**
-   * `adopt` makes processes that lose their parents children of this program, which finds them at once on a machine of any size and collects
-   * them when they end. It concerns everything that this program starts, with Sluice or not, so it is `leave` when absent. Linux only.
-   */
-  readonly orphans?: BackendOptions['orphans'];
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly logger?: Logger;
@@ -51,8 +46,8 @@ export class Server implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
     const logger = options.logger ?? silentLogger;
-    const { backend: chosen = 'auto', orphans = 'leave' } = options;
-    const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, { clock, orphans }, logger);
+    const { backend: chosen = 'auto', orphans, malloc } = options;
+    const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, { clock, orphans, malloc }, logger);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
@@ -125,6 +120,7 @@ export class Server implements AsyncDisposable {
         for (const each of processes()) counts[each.state] += 1;
         return counts;
       },
+      retainedBytes: () => processes().reduce((sum, each) => sum + each.log.retainedBytes, 0),
       stdinQueuedBytes: () => processes().reduce((sum, each) => sum + each.stdinQueuedBytes, 0),
       sendQueuedBytes: () => [...this.#connections].reduce((sum, { channel }) => sum + channel.queuedBytes, 0),
     };

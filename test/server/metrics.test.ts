@@ -8,6 +8,7 @@ const idle: Gauges = {
   connections: () => 0,
   sessions: () => 0,
   processes: () => ({ running: 0, exited: 0, closed: 0 }),
+  retainedBytes: () => 0,
   stdinQueuedBytes: () => 0,
   sendQueuedBytes: () => 0,
 };
@@ -51,6 +52,7 @@ describe('the metrics', () => {
       sluice_connections: 'gauge',
       sluice_sessions: 'gauge',
       sluice_processes: 'gauge',
+      sluice_retained_bytes: 'gauge',
       sluice_stdin_queued_bytes: 'gauge',
       sluice_send_queued_bytes: 'gauge',
       sluice_output_bytes_total: 'counter',
@@ -78,6 +80,7 @@ describe('the metrics', () => {
     const gauges = {
       connections: () => connections,
       processes: () => ({ running: 3, exited: 1, closed: 5 }),
+      retainedBytes: () => 88,
       sendQueuedBytes: () => 77,
     };
     const metrics = new ServerMetrics();
@@ -89,9 +92,10 @@ describe('the metrics', () => {
         'sluice_connections',
         'sluice_processes{state="running"}',
         'sluice_processes{state="closed"}',
+        'sluice_retained_bytes',
         'sluice_send_queued_bytes',
       ].map((key) => samples.get(key)),
-      [0, 3, 5, 77],
+      [0, 3, 5, 88, 77],
     );
   });
 

@@ -3,10 +3,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far beyond anything a healthy machine needs, so that only a real failure gets there. */
-const patienceMs = 20_000;
+const defaultPatienceMs = 20_000;
 
 /** Runs `check` until it stops throwing; then gives what it returned. Gives its last error when it never does. */
-export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, patienceMs = defaultPatienceMs): Promise<T> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
     try {

@@ -70,6 +70,7 @@ async function run(config: ServeConfig): Promise<void> {
     metrics,
     logger,
     orphans: 'adopt',
+    malloc: 'tuned',
     hiddenPaths: hiddenPaths(config),
     isOpenOnNetwork: isOpenOnNetwork(config),
   });
@@ -83,11 +84,18 @@ async function run(config: ServeConfig): Promise<void> {
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
-  setTimeout(() => void settleServer(), settledMs).unref();
+  setTimeout(() => void settle(server), settledMs).unref();
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
   await Promise.all([door.close(), closing]);
+}
+
+async function settle(server: Server): Promise<void> {
+  await settleServer();
+  const { collectDeadMemory } = await import('./dead-memory.js');
+  const gauges = server.gauges();
+  collectDeadMemory(() => gauges.retainedBytes() + gauges.stdinQueuedBytes() + gauges.sendQueuedBytes());
 }
 
 /** After a fault of our own nothing can be relied on: it is told in the log, as a line like all others, and ends the server and all it started. */

@@ -32,6 +32,8 @@ export interface Libc {
   setFlags(attributes: Uint8Array, flags: number): number;
   setSigDefault(attributes: Uint8Array, set: Uint8Array): number;
   setSigMask(attributes: Uint8Array, set: Uint8Array): number;
+  /** Absent on musl. */
+  mallopt: ((parameter: number, value: number) => number) | undefined;
   /** Of the last call. */
   errno(): number;
 }
@@ -110,6 +112,7 @@ function bind(koffi: typeof Koffi): Libc {
     setFlags: libc.func('int posix_spawnattr_setflags(void *attr, short flags)'),
     setSigDefault: libc.func('int posix_spawnattr_setsigdefault(void *attr, void *set)'),
     setSigMask: libc.func('int posix_spawnattr_setsigmask(void *attr, void *set)'),
+    mallopt: optional('int mallopt(int parameter, int value)'),
     errno: () => koffi.errno(),
   };
 }

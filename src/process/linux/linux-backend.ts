@@ -4,7 +4,7 @@ import { closeSync, constants as fsConstants, openSync, writeSync } from 'node:f
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Clock } from '../../base/clock.js';
 import type { Size } from '../../protocol/index.js';
-import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from '../child.js';
+import type { Backend, BackendOptions, Child, ChildEvents, ProgramSettings, ResolvedCommand } from '../child.js';
 import { PipeInput, PtyInput } from '../child-input.js';
 import { PipeOutput } from '../pipe-output.js';
 import { type ProcEntry, hasChildrenFiles } from '../proc-files.js';
@@ -100,7 +100,7 @@ export class LinuxBackend implements Backend {
   }
 
   /** How trees are found, and who gets what has lost its parents. */
-  #followTrees(wanted: BackendOptions['orphans']): TreeFinder {
+  #followTrees(wanted: ProgramSettings['orphans']): TreeFinder {
     const { prefix = 'none' } = this.#lineage ?? {};
     const isTooOld = (entry: ProcEntry) => this.#lineage?.isTooOld(entry) ?? true;
     if (!hasChildrenFiles()) {

@@ -1,0 +1,41 @@
+// Has the buffers of forgotten output collected while the server is idle. V8 starts a collection when more is allocated, which an idle server
+// does not do: what a storm left would stay for good.
+
+import { MessageChannel } from 'node:worker_threads';
+
+const mib = 1024 * 1024;
+
+/** How often the server looks. What it finds is gone well within a minute, and a look every few seconds costs nothing. */
+const lookMs = 5_000;
+
+/** Dead memory that is worth a collection, in bytes: twice what a quiet server has at any time. */
+const worthwhileBytes = 8 * mib;
+
+/** V8 starts to mark when buffers have grown by more than this since its last collection, in bytes. */
+const pressureBytes = 64 * mib;
+
+/** `liveBytes` are those in buffers that are still needed. */
+export function collectDeadMemory(liveBytes: () => number): void {
+  const look = () => {
+    if (process.memoryUsage().arrayBuffers - liveBytes() >= worthwhileBytes) startCollection();
+  };
+  setInterval(look, lookMs).unref();
+}
+
+/**
+ * Marks in small steps beside other work, where `gc()` would stop the program for as long as it takes. A large buffer makes V8 start; no
+ * byte of it is touched, so it costs no memory, and sending it to a closed port frees it at once.
+ */
+function startCollection(): void {
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  try {
+    const pressure = new ArrayBuffer(pressureBytes);
+    port1.postMessage(undefined, [pressure]);
+  } catch (error) {
+    // Not even address space is left: V8 has reason enough to collect.
+    if (!(error instanceof RangeError)) throw error;
+  } finally {
+    port1.close();
+  }
+}

@@ -1,0 +1,56 @@
+// Storms of output: hundreds of processes at once. What they cost the server in memory is given back when they are over.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { connect } from '#src/index.js';
+import { env } from '../contract/connector.js';
+import { eventually } from '../support/eventually.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { SluiceServer } from '../support/sluice-server.js';
+
+const mib = 1024 * 1024;
+
+/** One storm: as many processes at once, each writing as much as a log retains. */
+const stormProcesses = 290;
+
+/** What a server may keep of a storm: the grown heap, and compiled code. */
+const keptBytes = 20 * mib;
+
+/** The server looks for dead memory every few seconds; a busy machine may take longer to collect it. */
+const returnPatienceMs = 60_000;
+
+describe('a server', () => {
+  guardAgainstLeaks();
+
+  test('gives the memory of each storm of output back while it is idle', async () => {
+    await using server = await SluiceServer.start('websocket', ['--log-level', 'silent']);
+    await storm(server.url, 1);
+    const before = residentBytes(server);
+    for (let round = 0; round < 3; round += 1) {
+      await storm(server.url, stormProcesses);
+      await eventually(() => {
+        const kept = residentBytes(server) - before;
+        assert.ok(kept <= keptBytes, `${Math.round(kept / mib)} MiB more than before the first storm`);
+      }, returnPatienceMs);
+    }
+  });
+});
+
+/** A session that reads everything its processes write, and then closes. */
+async function storm(url: string, processes: number): Promise<void> {
+  await using client = await connect(url);
+  await Promise.all(
+    Array.from({ length: processes }, async () => {
+      await using child = await client.start({ argv: ['head', '-c', String(mib), '/dev/zero'], env });
+      let bytes = 0;
+      for await (const chunk of child.output) bytes += chunk.bytes.length;
+      assert.equal(bytes, mib);
+    }),
+  );
+}
+
+function residentBytes({ child }: SluiceServer): number {
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+  return Number(kib) * 1024;
+}
