@@ -5,12 +5,13 @@ import { deferred } from '../base/deferred.js';
 import { type EndReason, type Ending, type ProcessId, type ProcessStatus, type Size, execError } from '../protocol/index.js';
 import type { Backend, Child, ProcessTree, WaitStatus } from './child.js';
 import { chunkBytes } from './chunk-memory.js';
+import { type KeptRequest, type RequestLimits, metadataOf } from './kept-request.js';
 import { OutputLog, type Retention } from './output-log.js';
 import { type SpawnSpec, spawnChild } from './spawn.js';
 import { type Sending, type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
 import { Termination } from './termination.js';
 
-export interface ProcessLimits extends Retention, StdinLimits {
+export interface ProcessLimits extends Retention, StdinLimits, RequestLimits {
   /** The child is held back while a reader has this much yet to take. */
   readonly readerWindowBytes: number;
   /** After the exit, output of descendants is awaited until this long has passed without any. */
@@ -51,7 +52,9 @@ export interface ProcessContext {
 export class ManagedProcess {
   readonly id: ProcessId;
   readonly log: OutputLog;
-  readonly #options: ProcessOptions;
+  readonly request: KeptRequest;
+  readonly #forceAfterMs: number;
+  readonly #leftovers: 'keep' | 'end';
   readonly #clock: Clock;
   readonly #limits: ProcessLimits;
   readonly pid: number;
@@ -75,10 +78,12 @@ export class ManagedProcess {
   #hasOutputEnded = false;
   #survivors: readonly number[] = [];
 
-  /** Spawns at once; throws `ExecError` spawnFailed when the command cannot run. */
-  constructor(options: ProcessOptions, context: ProcessContext) {
+  /** Spawns at once; throws `ExecError` spawnFailed when the command cannot run. `request` is what is kept of the options. */
+  constructor(options: ProcessOptions, context: ProcessContext, request: KeptRequest) {
     this.id = options.id;
-    this.#options = options;
+    this.request = request;
+    this.#forceAfterMs = options.forceAfterMs ?? context.limits.forceAfterMs;
+    this.#leftovers = options.leftovers ?? 'keep';
     this.#clock = context.clock;
     this.#limits = context.limits;
     this.log = new OutputLog(context.limits);
@@ -102,7 +107,7 @@ export class ManagedProcess {
 
   /** What was asked to be executed. */
   get program(): string {
-    const { program, argv } = this.#options.spec;
+    const { program, argv } = this.request.spec;
     return program.kind === 'exact' ? program.path : (argv[0] ?? '');
   }
 
@@ -141,12 +146,12 @@ export class ManagedProcess {
 
   /** Whether a start with this argv, sent again because its answer was lost, means this process. */
   isStartedBy(argv: readonly string[]): boolean {
-    const own = this.#options.spec.argv;
+    const own = this.request.spec.argv;
     return own.length === argv.length && own.every((word, index) => word === argv[index]);
   }
 
   status(): ProcessStatus {
-    const { spec, metadata } = this.#options;
+    const { spec } = this.request;
     return {
       processId: this.id,
       pid: this.pid,
@@ -158,7 +163,7 @@ export class ManagedProcess {
       nextSeq: this.log.nextSeq,
       outputBytes: this.log.totalBytes,
       ...(this.#ending === undefined ? {} : { ending: this.#ending }),
-      ...(metadata === undefined ? {} : { metadata }),
+      ...metadataOf(this.request),
     };
   }
 
@@ -186,7 +191,7 @@ export class ManagedProcess {
   terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
     const isRunning = this.#ending === undefined;
     if (isRunning) this.#endReason ??= reason;
-    this.#termination.begin(forceAfterMs ?? this.#options.forceAfterMs ?? this.#limits.forceAfterMs);
+    this.#termination.begin(forceAfterMs ?? this.#forceAfterMs);
     return isRunning;
   }
 
@@ -253,7 +258,7 @@ export class ManagedProcess {
 
   #closeWhenOver(): void {
     if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded) return;
-    if (this.#options.leftovers === 'end') this.#termination.begin(0);
+    if (this.#leftovers === 'end') this.#termination.begin(0);
     if (this.#termination.isUnderWay) return;
     this.#isClosed = true;
     this.#cancelTimers();

@@ -32,6 +32,9 @@ export interface LogPage {
   readonly droppedBytes: number;
 }
 
+/** Memory of one entry beside its bytes: the entry, the view of its bytes, and its place in a list. Measured on Node 20. */
+const entryBytes = 200;
+
 interface StreamCount {
   totalBytes: number;
   retainedBytes: number;
@@ -73,6 +76,11 @@ export class OutputLog {
 
   get retainedBytes(): number {
     return this.#retainedBytes;
+  }
+
+  /** What the log takes in memory, about: many small entries take more than their bytes. */
+  get keptBytes(): number {
+    return this.#retainedBytes + (this.#kept.length + this.#tail.length) * entryBytes;
   }
 
   /** Bytes that the slowest reader has yet to take. */

@@ -3,6 +3,7 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
+import { type KeptRequest, keepRequest } from './kept-request.js';
 import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
 import { Termination } from './termination.js';
 
@@ -11,8 +12,10 @@ export interface TableLimits extends ProcessLimits {
   readonly maxProcesses: number;
   /** Closed processes kept readable. */
   readonly maxClosed: number;
-  /** Output of all closed processes together. */
+  /** What all closed processes keep in memory together: output, requests and bookkeeping. */
   readonly maxClosedBytes: number;
+  /** Requests of all processes that have not closed yet, without their environments. */
+  readonly maxRequestBytes: number;
   /** How long a closed process stays readable. */
   readonly keepClosedMs: number;
 }
@@ -24,6 +27,16 @@ interface Context {
   readonly counter: ByteCounter;
 }
 
+/** Memory of an ended process beside its request and its log, in bytes: its objects, promises, timer and tree. */
+const fixedBytes = 4 * 1024;
+
+/** A closed process stays readable until its time has come. */
+interface Kept {
+  readonly timer: Timer;
+  /** Counted when it closed. Its log may let go of more once its last reader has gone. */
+  readonly bytes: number;
+}
+
 /** Forgotten trees collected before a look at which of them still has anybody in it. */
 const looseTreesPerLook = 64;
 
@@ -31,8 +44,10 @@ export class ProcessTable {
   readonly #context: Context;
   readonly #processes = new Map<ProcessId, ManagedProcess>();
   /** Closed ones, oldest first. */
-  readonly #closed = new Map<ManagedProcess, Timer>();
+  readonly #closed = new Map<ManagedProcess, Kept>();
   #closedBytes = 0;
+  /** Requests of those that have not closed yet. */
+  #requestBytes = 0;
   /** Trees of forgotten processes: a daemon may be left, and it dies with the table. */
   #loose: { tree: ProcessTree; pid: number }[] = [];
 
@@ -41,8 +56,9 @@ export class ProcessTable {
   }
 
   start(options: ProcessOptions): ManagedProcess {
-    this.#requireRoomFor(options.id);
-    const started = new ManagedProcess(options, this.#context);
+    const request = keepRequest(options, this.#context.limits);
+    this.#requireRoomFor(options.id, request);
+    const started = new ManagedProcess(options, this.#context, request);
     this.#own(started);
     return started;
   }
@@ -50,7 +66,7 @@ export class ProcessTable {
   /** Hands a process over to another table, which owns it from then on. */
   moveTo(other: ProcessTable, id: ProcessId): void {
     const moved = this.get(id);
-    other.#requireRoomFor(id);
+    other.#requireRoomFor(id, moved.request);
     this.#drop(moved);
     other.#own(moved);
   }
@@ -83,24 +99,29 @@ export class ProcessTable {
     await this.#endLoose();
   }
 
-  #requireRoomFor(id: ProcessId): void {
+  #requireRoomFor(id: ProcessId, request: KeptRequest): void {
     if (this.#processes.has(id)) throw execError('processExists', { processId: id });
-    const { maxProcesses } = this.#context.limits;
+    const { maxProcesses, maxRequestBytes } = this.#context.limits;
     if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
+    const bytes = this.#requestBytes + request.bytes;
+    if (bytes <= maxRequestBytes) return;
+    const problem = `argv and metadata of all running processes together must be at most ${maxRequestBytes} bytes, got ${bytes}`;
+    throw execError('invalidParams', { problem: `${problem}; end a process before starting another` });
   }
 
   #own(owned: ManagedProcess): void {
     this.#processes.set(owned.id, owned);
+    this.#requestBytes += owned.request.bytes;
     void owned.closed.then(() => this.#processes.get(owned.id) === owned && this.#keepClosed(owned));
   }
 
   #keepClosed(closed: ManagedProcess): void {
     const { clock, limits } = this.#context;
-    this.#closed.set(
-      closed,
-      clock.afterIdle(limits.keepClosedMs, () => this.#forget(closed)),
-    );
-    this.#closedBytes += closed.log.retainedBytes;
+    const timer = clock.afterIdle(limits.keepClosedMs, () => this.#forget(closed));
+    const bytes = fixedBytes + closed.request.bytes + closed.log.keptBytes;
+    this.#closed.set(closed, { timer, bytes });
+    this.#closedBytes += bytes;
+    this.#requestBytes -= closed.request.bytes;
     for (const oldest of this.#closed.keys()) {
       if (this.#closed.size <= limits.maxClosed && this.#closedBytes <= limits.maxClosedBytes) break;
       this.#forget(oldest);
@@ -118,9 +139,12 @@ export class ProcessTable {
   }
 
   #drop(dropped: ManagedProcess): void {
-    this.#closed.get(dropped)?.cancel();
-    if (this.#closed.delete(dropped)) this.#closedBytes -= dropped.log.retainedBytes;
-    if (this.#processes.get(dropped.id) === dropped) this.#processes.delete(dropped.id);
+    const kept = this.#closed.get(dropped);
+    kept?.timer.cancel();
+    if (kept === undefined) this.#requestBytes -= dropped.request.bytes;
+    else this.#closedBytes -= kept.bytes;
+    this.#closed.delete(dropped);
+    this.#processes.delete(dropped.id);
   }
 
   async #dropEmptyTrees(): Promise<void> {

@@ -4,13 +4,14 @@ import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
 import { mapOf } from './map.js';
+import { path } from './process.js';
 
 export const sandboxPolicy = v.variant('type', [
   v.object({ type: v.literal('dangerFullAccess') }),
   v.object({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()) }),
   v.object({
     type: v.literal('workspaceWrite'),
-    writableRoots: v.nullish(v.array(v.string())),
+    writableRoots: v.nullish(v.array(path)),
     networkAccess: v.nullish(v.boolean()),
     excludeTmpdirEnvVar: v.nullish(v.boolean()),
     excludeSlashTmp: v.nullish(v.boolean()),
@@ -41,7 +42,7 @@ export const commandExecParams = v.object({
     v.description('The command is killed after this long; 10 s when absent'),
   ),
   disableTimeout: v.pipe(v.nullish(v.boolean()), v.description('No time limit; not together with timeoutMs')),
-  cwd: v.pipe(v.nullish(v.string()), v.description("Path or file: URI; a relative path starts at the server's folder")),
+  cwd: v.pipe(v.nullish(path), v.description("Path or file: URI; a relative path starts at the server's folder")),
   env: v.pipe(
     v.nullish(mapOf(v.nullable(v.string()))),
     v.description("Laid over the server's environment without *KEY*, *SECRET* and *TOKEN*; null unsets"),

@@ -28,6 +28,12 @@ export function isProcessId(text: string): text is ProcessId {
 export const sessionId = v.pipe(v.string(), v.brand('SessionId'), v.description('Key of a session, chosen by the server'));
 export type SessionId = v.InferOutput<typeof sessionId>;
 
+/** Longest session id and name of a client, in characters. A session id is a UUID. */
+const nameLength = 256;
+
+/** A name that the server logs or looks up. */
+export const shortName = v.pipe(v.string(), v.maxLength(nameLength));
+
 export const writeId = v.pipe(
   v.string(),
   v.minLength(1, 'writeId must not be empty'),

@@ -3,7 +3,7 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
-import { processId, seq, writeId } from './ids.js';
+import { processId, seq, shortName, writeId } from './ids.js';
 import { optionalMembers } from './map.js';
 import {
   afterBytes,
@@ -116,7 +116,7 @@ export const requests = {
     summary: 'Sends one signal to the process group. Unknown and ended processes are not an error.',
     params: v.object({
       ...one,
-      signal: v.pipe(v.string(), v.description('A POSIX name such as SIGINT or INT, or "interrupt"')),
+      signal: v.pipe(shortName, v.description('A POSIX name such as SIGINT or INT, or "interrupt"')),
     }),
     result: v.object({ delivered: v.boolean() }),
   },

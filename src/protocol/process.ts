@@ -5,6 +5,15 @@ import { bytes } from './bytes.js';
 import { processId, seq } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
 
+/** Longest path in characters: Linux takes 4 096 bytes, each up to three characters in a file: URI. */
+const pathLength = 16 * 1024;
+export const path = v.pipe(v.string(), v.maxLength(pathLength));
+
+/** Globs in one list, and characters in one glob: each is tried on every variable. */
+const globCount = 1_024;
+const globLength = 256;
+const globs = v.pipe(v.array(v.pipe(v.string(), v.maxLength(globLength))), v.maxLength(globCount));
+
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Rows and columns a terminal may have; the kernel keeps each in 16 bits. */
@@ -30,20 +39,17 @@ export const envPolicy = v.object({
     v.nullish(v.boolean()),
     v.description('true also inherits names like *KEY*, *SECRET*, *TOKEN*, which are left out otherwise'),
   ),
-  exclude: v.pipe(v.nullish(v.array(v.string())), v.description('Globs of names to leave out; case does not matter')),
+  exclude: v.pipe(v.nullish(globs), v.description('Globs of names to leave out; case does not matter')),
   set: v.pipe(v.nullish(mapOf(v.string())), v.description('Variables to set after the exclusions')),
-  includeOnly: v.pipe(
-    v.nullish(v.array(v.string())),
-    v.description('When not empty, only names that match one of these globs stay'),
-  ),
+  includeOnly: v.pipe(v.nullish(globs), v.description('When not empty, only names that match one of these globs stay')),
 });
 export type EnvPolicy = v.InferOutput<typeof envPolicy>;
 
 /** An already resolved command, spawned exactly as given: no PATH lookup, no environment policy. */
 export const preparedSpec = v.object({
-  program: v.pipe(v.string(), v.description('Absolute path of the file to execute')),
+  program: v.pipe(path, v.description('Absolute path of the file to execute')),
   argv: v.pipe(v.array(v.string()), v.minLength(1, 'argv must not be empty')),
-  cwd: v.string(),
+  cwd: path,
   env: mapOf(v.string()),
   io,
   fd3: v.pipe(
@@ -55,11 +61,16 @@ export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
 
 export const startParams = v.object({
   processId,
-  argv: v.pipe(v.nullish(v.array(v.string())), v.description('Program and arguments; required unless `prepared` is given')),
-  cwd: v.pipe(v.nullish(v.string()), v.description("Absolute path or file: URI; the server's own folder when absent")),
+  argv: v.pipe(
+    v.nullish(v.array(v.string())),
+    v.description('Program and arguments, at most 2 MiB unless the server is set otherwise; required unless `prepared` is given'),
+  ),
+  cwd: v.pipe(v.nullish(path), v.description("Absolute path or file: URI; the server's own folder when absent")),
   env: v.pipe(
     v.nullish(mapOf(v.string())),
-    v.description('Variables laid over the policy; without a policy, the whole environment'),
+    v.description(
+      'Variables laid over the policy; without a policy, the whole environment. At most 2 MiB in all, unless the server is set otherwise',
+    ),
   ),
   envPolicy: v.nullish(envPolicy),
   io: v.pipe(v.nullish(io), v.description('Pipes with stdin closed when absent')),
@@ -79,7 +90,10 @@ export const startParams = v.object({
     v.nullish(milliseconds),
     v.description('Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent'),
   ),
-  metadata: v.pipe(v.nullish(mapOf(v.unknown())), v.description('The caller’s own notes; returned by process/list')),
+  metadata: v.pipe(
+    v.nullish(mapOf(v.unknown())),
+    v.description('The caller’s own notes; returned by process/list. At most 64 KiB as JSON, unless the server is set otherwise'),
+  ),
   retry: v.pipe(
     v.nullish(v.boolean()),
     v.description('This start may have arrived before: a process with this id and the same argv is taken for the one meant'),

@@ -1,7 +1,7 @@
 // The words about sessions and the machine behind them.
 
 import * as v from 'valibot';
-import { processId, seq, sessionId } from './ids.js';
+import { processId, seq, sessionId, shortName } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
 import { afterBytes } from './process.js';
 import { protocolVersion } from './version.js';
@@ -20,9 +20,9 @@ export const environmentInfo = v.object({
 export type EnvironmentInfo = v.InferOutput<typeof environmentInfo>;
 
 export const initializeParams = v.object({
-  clientName: v.string(),
+  clientName: shortName,
   resumeSessionId: v.pipe(
-    v.nullish(v.string()),
+    v.nullish(shortName),
     v.description('Present, null included: the session survives a lost connection. A value: resume that session'),
   ),
   takeover: v.pipe(v.nullish(v.boolean()), v.description('Resume the session even while another connection holds it')),
@@ -61,7 +61,7 @@ export const initializeResult = v.object({
 
 export const attachParams = v.object({
   processId,
-  sessionId: v.pipe(v.nullish(v.string()), v.description('Session that owns the process; this one when absent')),
+  sessionId: v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent')),
   afterSeq: v.pipe(
     v.nullish(seq),
     v.description('Replay what is retained after this number, which the process has come to, then go on live'),

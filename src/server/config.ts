@@ -47,8 +47,15 @@ export const defaultLimits: ServerLimits = {
   /** Each takes up to four descriptors; common limits on those start at 1024, and rise to many times this where it matters. */
   maxProcesses: 4_096,
   maxClosed: 4_096,
-  /** Bounds what ended processes keep in memory together: 64 of them with all the output that may be retained. */
+  /** Bounds what ended processes keep in memory together: about 60 of them with all the output that may be retained. */
   maxClosedBytes: 64 * mib,
+  /** As much as Linux takes for arguments and environment together, under the usual limit on the stack. */
+  maxArgvBytes: 2 * mib,
+  maxEnvBytes: 2 * mib,
+  /** Notes, not contents: a prompt or a job description fits. */
+  maxMetadataBytes: 64 * kib,
+  /** Thousands of ordinary commands; keeps the heap far below what V8 allows itself. */
+  maxRequestBytes: 64 * mib,
   /** A client that lost its connection has 25 s to come back; its results are still there. */
   keepClosedMs: 30_000,
   /** Codex gives itself 25 s to come back after a lost connection. */

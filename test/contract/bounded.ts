@@ -161,6 +161,74 @@ export function bounded(connector: Connector): void {
         ['b', 'c'],
       );
     });
+
+    test('what else is kept of ended processes counts with their output', async () => {
+      await using client = await connector.connect({ limits: { maxClosedBytes: 100_000 } });
+      const metadata = { notes: 'n'.repeat(20_000) };
+      for (const id of ['a', 'b', 'c']) {
+        await using child = await client.start({ argv: ['true', 'x'.repeat(20_000)], env, id, metadata });
+        await child.closed;
+      }
+      assert.deepEqual(
+        (await client.list()).map(({ processId }) => processId),
+        ['b', 'c'],
+      );
+    });
+
+    test('each small piece of output counts for more than its bytes', async () => {
+      await using client = await connector.connect({ limits: { maxClosedBytes: 50_000, headBytes: 0 } });
+      for (const id of ['a', 'b']) {
+        await using child = await client.start({ argv: ['cat'], env, id, io: openPipe });
+        const echoes = child.output[Symbol.asyncIterator]();
+        for (let piece = 0; piece < 150; piece += 1) {
+          await child.write('.');
+          await echoes.next();
+        }
+        await child.closeStdin();
+        await child.closed;
+      }
+      assert.deepEqual(
+        (await client.list()).map(({ processId }) => processId),
+        ['b'],
+      );
+    });
+
+    for (const [member, size, options] of [
+      // Each string counts with its NUL and the pointer to it: 9 bytes.
+      ['argv', 9 + 9 + 12 + 9, { argv: ['/bin/true', 'x'.repeat(12)] }],
+      ['env', 1 + 9 + 20 + 9, { env: { X: 'x'.repeat(20) } }],
+      ['metadata', 29 + 9, { metadata: { notes: 'n'.repeat(17) } }],
+    ] as const) {
+      test(`${member} beyond its limit is refused, and the error says both sizes`, async () => {
+        const start = async (allowed: number) => {
+          const limit = `max${member[0]?.toUpperCase()}${member.slice(1)}Bytes`;
+          await using client = await connector.connect({ limits: { [limit]: allowed } });
+          await using child = await client.start({ argv: ['/bin/true'], env: {}, ...options });
+          await child.exit;
+        };
+        await start(size);
+        await assert.rejects(start(size - 1), (error) => {
+          assert.ok(isExecError(error, 'invalidParams'), String(error));
+          assert.equal(error.message, `${member} must be at most ${size - 1} bytes, got ${size}`);
+          return true;
+        });
+      });
+    }
+
+    test('the requests of running processes together are bounded, and an ended one makes room', async () => {
+      await using client = await connector.connect({ limits: { maxRequestBytes: 50_000 } });
+      const metadata = { notes: 'n'.repeat(30_000) };
+      const options = { argv: ['cat'], env, io: openPipe, metadata };
+      await using first = await client.start(options);
+      await assert.rejects(
+        client.start(options),
+        /argv and metadata of all running processes together must be at most 50000 bytes/,
+      );
+      await first.closeStdin();
+      await first.closed;
+      await using second = await client.start(options);
+      assert.deepEqual((await client.list()).find(({ processId }) => processId === second.id)?.metadata, metadata);
+    });
   });
 }
 

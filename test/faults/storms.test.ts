@@ -1,10 +1,10 @@
-// Storms of output: hundreds of processes at once. What they cost the server in memory is given back when they are over.
+// Hundreds of processes with much output or large requests: what they cost the server in memory is given back.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { connect } from '#src/index.js';
-import { env } from '../contract/connector.js';
+import { env, openPipe } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -27,13 +27,27 @@ describe('a server', () => {
     await using server = await SluiceServer.start('websocket', ['--log-level', 'silent']);
     await storm(server.url, 1);
     const before = residentBytes(server);
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       await storm(server.url, stormProcesses);
-      await eventually(() => {
-        const kept = residentBytes(server) - before;
-        assert.ok(kept <= keptBytes, `${Math.round(kept / mib)} MiB more than before the first storm`);
-      }, returnPatienceMs);
+      await eventually(() => assertKeptAtMost(keptBytes, residentBytes(server) - before), returnPatienceMs);
     }
+  });
+
+  test('keeps no environment of processes that run or have ended', async () => {
+    await using server = await SluiceServer.start('websocket', ['--log-level', 'silent', '--keep-closed-ms', '600000']);
+    await storm(server.url, 1);
+    const before = residentBytes(server);
+    await using client = await connect(server.url);
+    const large = { ...env, LARGE: 'x'.repeat(100_000) };
+    const run = async (argv: readonly string[]) => client.start({ argv, env: large, io: openPipe });
+    const running = await Promise.all(Array.from({ length: 100 }, async () => run(['cat'])));
+    for (let count = 0; count < 400; count += 1) {
+      const ended = await run(['true']);
+      await ended.closed;
+    }
+    assert.equal((await client.list()).length, 500);
+    await eventually(() => assertKeptAtMost(keptBytes, residentBytes(server) - before), returnPatienceMs);
+    await Promise.all(running.map(async (child) => child.terminate({ forceAfterMs: 0 })));
   });
 });
 
@@ -48,6 +62,10 @@ async function storm(url: string, processes: number): Promise<void> {
       assert.equal(bytes, mib);
     }),
   );
+}
+
+function assertKeptAtMost(limit: number, kept: number): void {
+  assert.ok(kept <= limit, `${Math.round(kept / mib)} MiB more than before`);
 }
 
 function residentBytes({ child }: SluiceServer): number {

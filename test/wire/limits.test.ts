@@ -160,6 +160,49 @@ describe('limits', () => {
     );
   });
 
+  test('metadata: as much as fits into a message is refused, and the server goes on', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using peer = await overUnixSocket(server.url);
+    await peer.greet();
+    const metadata = { notes: 'n'.repeat(60_000_000) };
+    for (const processId of ['p', 'q', 'r']) {
+      const { code, message } = errorOf(await peer.request('process/start', { ...start(processId), metadata }));
+      assert.deepEqual([code, message], [-32602, 'metadata must be at most 65536 bytes, got 60000021']);
+    }
+    assert.deepEqual(resultOf(await peer.request('process/list')), { processes: [] });
+  });
+
+  for (const [member, method, params, problem] of [
+    ['a name', 'process/signal', { processId: 'p', signal: 'S'.repeat(257) }, 'signal: expected <=256, got 257'],
+    [
+      'the id of a session',
+      'process/attach',
+      { processId: 'p', sessionId: 's'.repeat(257) },
+      'sessionId: expected <=256, got 257',
+    ],
+    ['a path', 'process/start', { ...start('p'), cwd: `/${'d'.repeat(16_384)}` }, 'cwd: expected <=16384, got 16385'],
+    [
+      'a list of globs',
+      'process/start',
+      { ...start('p'), envPolicy: { inherit: 'all', exclude: Array.from({ length: 1_025 }, () => 'A*') } },
+      'envPolicy.exclude: expected <=1024, got 1025',
+    ],
+    [
+      'a glob',
+      'process/start',
+      { ...start('p'), envPolicy: { inherit: 'all', includeOnly: ['A'.repeat(257)] } },
+      'envPolicy.includeOnly.0: expected <=256, got 257',
+    ],
+  ] as const) {
+    test(`the length of ${member}`, async () => {
+      await using server = await SluiceServer.start('unix');
+      await using peer = await overUnixSocket(server.url);
+      await peer.greet();
+      const { code, message } = errorOf(await peer.request(method, params));
+      assert.deepEqual([code, message], [-32602, problem]);
+    });
+  }
+
   test('kinds of command: a server may refuse direct ones, or prepared ones', async () => {
     const prepared = { program: '/bin/true', argv: ['true'], cwd: '/', env: {}, io: { kind: 'pipe', stdin: 'closed' } };
     for (const [flag, refused, allowed] of [

@@ -1,4 +1,4 @@
-// Has the buffers of forgotten output collected while the server is idle. V8 starts a collection when more is allocated, which an idle server
+// Has forgotten output and requests collected while the server is idle. V8 starts a collection when more is allocated, which an idle server
 // does not do: what a storm left would stay for good.
 
 import { MessageChannel } from 'node:worker_threads';
@@ -8,16 +8,24 @@ const mib = 1024 * 1024;
 /** How often the server looks. What it finds is gone well within a minute, and a look every few seconds costs nothing. */
 const lookMs = 5_000;
 
-/** Dead memory that is worth a collection, in bytes: twice what a quiet server has at any time. */
-const worthwhileBytes = 8 * mib;
+/** Memory in buffers that nothing needs, from which a collection is worthwhile, in bytes: several times what a quiet server has. */
+const deadBufferBytes = 8 * mib;
+
+/** Growth of the heap from which a collection is worthwhile, in bytes: more than the space for new objects, which V8 empties by itself. */
+const heapGrowthBytes = 16 * mib;
 
 /** V8 starts to mark when buffers have grown by more than this since its last collection, in bytes. */
 const pressureBytes = 64 * mib;
 
 /** `liveBytes` are those in buffers that are still needed. */
 export function collectDeadMemory(liveBytes: () => number): void {
+  let heapFloor = Infinity;
+  let hasCollected = false;
   const look = () => {
-    if (process.memoryUsage().arrayBuffers - liveBytes() >= worthwhileBytes) startCollection();
+    const { arrayBuffers, heapUsed } = process.memoryUsage();
+    heapFloor = hasCollected ? heapUsed : Math.min(heapFloor, heapUsed);
+    hasCollected = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
+    if (hasCollected) startCollection();
   };
   setInterval(look, lookMs).unref();
 }

@@ -146,7 +146,11 @@ export const limitOptions = {
   drainQuietMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to until this long passed in silence.' },
   drainLimitMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to no longer than this.' },
   maxClosed: { unit: 'count', min: 0, meaning: 'Ended processes of one session kept readable.' },
-  maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'Output of all ended processes of one session together.' },
+  maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'What all ended processes of one session keep in memory together.' },
+  maxArgvBytes: { unit: 'bytes', meaning: 'Arguments of one process.' },
+  maxEnvBytes: { unit: 'bytes', meaning: 'Environment of one process.' },
+  maxMetadataBytes: { unit: 'bytes', min: 0, meaning: 'Metadata of one process, as JSON.' },
+  maxRequestBytes: { unit: 'bytes', meaning: 'Arguments and metadata of all running processes of one session together.' },
   keepReleasedMs: { unit: 'ms', meaning: 'How long an ended process that was started with "sluice exec -d" stays readable.' },
   keepClosedMs: { unit: 'ms', meaning: 'How long an ended process stays readable.' },
 } as const satisfies Record<keyof ServerLimits, LimitOption>;

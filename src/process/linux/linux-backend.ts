@@ -20,7 +20,7 @@ import type { Libc } from './libc.js';
 import { Lineage } from './lineage.js';
 import { Orphans } from './orphans.js';
 import { Reaper } from './reaper.js';
-import { Spawner, type Stdio, errnoName } from './spawner.js';
+import { type Execution, Spawner, type Stdio, errnoName } from './spawner.js';
 import { TreeWalk } from './tree-walk.js';
 
 const O_CLOEXEC = 0o2000000;
@@ -71,11 +71,7 @@ export class LinuxBackend implements Backend {
     this.#watchdog.start();
     const wiring = command.io.kind === 'pty' ? this.#openTerminal(command.io) : this.#openPipes(command.io.stdin === 'open');
     const fd3 = command.fd3 === undefined ? undefined : this.#filledPipe(command.fd3, wiring);
-    const execution = { ...command, stdio: wiring.stdio, fd3 };
-    const spawned = this.#lineage?.marked(() => this.#spawner.spawn(execution)) ?? {
-      result: this.#spawner.spawn(execution),
-      mark: undefined,
-    };
+    const spawned = this.#spawnMarked({ ...command, stdio: wiring.stdio, fd3 });
     wiring.childFds.forEach((fd) => closeSync(fd));
     if (fd3 !== undefined) closeSync(fd3);
     const pid = spawned.result;
@@ -91,6 +87,12 @@ export class LinuxBackend implements Backend {
       child.leaderReaped(status);
     });
     return child;
+  }
+
+  /** On its own, so that nothing that lives as long as the child shares a closure with its environment. */
+  #spawnMarked(execution: Execution): { readonly result: number | string; readonly mark: string | undefined } {
+    const spawn = () => this.#spawner.spawn(execution);
+    return this.#lineage?.marked(spawn) ?? { result: spawn(), mark: undefined };
   }
 
   async close(): Promise<void> {
