@@ -162,6 +162,20 @@ export function bounded(connector: Connector): void {
       );
     });
 
+    test('output that is let go of after the end of its process does not count for ever', async () => {
+      const limits = { retainedBytes: 10_000, headBytes: 0, maxClosed: 1, maxClosedBytes: 150_000 };
+      await using client = await connector.connect({ limits });
+      for (const id of ['a', 'b', 'c']) {
+        await using child = await client.start({ ...shell('head -c 100000 /dev/zero'), id });
+        await child.closed; // all of it is unread, and so retained
+        assert.deepEqual(
+          (await client.list()).map(({ processId }) => processId),
+          [id],
+        );
+        for await (const _ of child.output);
+      }
+    });
+
     test('what else is kept of ended processes counts with their output', async () => {
       await using client = await connector.connect({ limits: { maxClosedBytes: 100_000 } });
       const metadata = { notes: 'n'.repeat(20_000) };
