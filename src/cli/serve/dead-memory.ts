@@ -14,18 +14,25 @@ const deadBufferBytes = 8 * mib;
 /** Growth of the heap from which a collection is worthwhile, in bytes: more than the space for new objects, which V8 empties by itself. */
 const heapGrowthBytes = 16 * mib;
 
-/** V8 starts to mark when buffers have grown by more than this since its last collection, in bytes. */
-const pressureBytes = 64 * mib;
+/** Collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 15 MB. */
+const collectionRounds = 2;
+
+/** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes; a little more, for what was freed since. */
+const pressureBytes = 72 * mib;
 
 /** `liveBytes` are those in buffers that are still needed. */
 export function collectDeadMemory(liveBytes: () => number): void {
   let heapFloor = Infinity;
-  let hasCollected = false;
+  let roundsLeft = 0;
   const look = () => {
     const { arrayBuffers, heapUsed } = process.memoryUsage();
-    heapFloor = hasCollected ? heapUsed : Math.min(heapFloor, heapUsed);
-    hasCollected = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
-    if (hasCollected) startCollection();
+    heapFloor = Math.min(heapFloor, heapUsed);
+    const isWorthwhile = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
+    if (isWorthwhile) roundsLeft = collectionRounds;
+    if (roundsLeft === 0) return;
+    startCollection();
+    roundsLeft -= 1;
+    heapFloor = Infinity; // what is in use at the next look is what a collection leaves
   };
   setInterval(look, lookMs).unref();
 }
