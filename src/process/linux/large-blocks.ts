@@ -6,7 +6,7 @@ import type { Libc } from './libc.js';
 const M_MMAP_THRESHOLD = -3;
 const M_MMAP_MAX = -4;
 
-/** Bytes from which a block is mapped by itself: most output under load comes in chunks of 16 to 64 KiB. A mapping costs 2 µs, too much for less. */
+/** Bytes from which a block is mapped by itself: most output under load comes in chunks of 16 to 64 KiB. A mapping costs 2 to 3 µs, too much for less. */
 const mappedBlockBytes = 16 * 1024;
 
 /** Blocks mapped by themselves at most: half of the mappings that the kernel allows a program. Beyond it, the heap serves. */
