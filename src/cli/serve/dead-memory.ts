@@ -14,7 +14,7 @@ const deadBufferBytes = 8 * mib;
 /** Growth of the heap from which a collection is worthwhile, in bytes: more than the space for new objects, which V8 empties by itself. */
 const heapGrowthBytes = 16 * mib;
 
-/** Collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 15 MB. */
+/** Collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 8 to 14 MB. */
 const collectionRounds = 2;
 
 /** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes; a little more, for what was freed since. */
