@@ -65,46 +65,54 @@ export const logs = defineCommand(
 
 async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<number> {
   const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
-  const end: Cursor = { afterSeq: status.nextSeq - 1, afterBytes: status.outputBytes };
+  const endSeq = status.nextSeq - 1;
   let cursor: Cursor = { afterSeq: flags['since-seq'] ?? 0 };
   if (flags.tail !== undefined) {
-    const before = await collected(past(handle, { cursor, lastSeq: end.afterSeq }, flags));
-    for (const piece of lastLines(before, flags.tail)) await printer.print(piece);
-    if (cursor.afterSeq < end.afterSeq) cursor = end;
+    const before = await collected(past(handle, { cursor, lastSeq: endSeq }, flags));
+    for (const piece of lastLines(before.pieces, flags.tail)) await printer.print(piece);
+    cursor = before.cursor;
   }
-  const lastSeq = flags.follow ? Infinity : end.afterSeq;
+  const lastSeq = flags.follow ? Infinity : endSeq;
   for await (const piece of past(handle, { cursor, lastSeq }, flags)) {
     if ((await printer.print(piece)) === 'gone') return stdoutGone;
   }
   return (await printer.end()) === 'gone' ? stdoutGone : 0;
 }
 
-/** What there is after the cursor, up to `lastSeq`; waits for more until then. */
+/** What there is after the cursor, at least up to `lastSeq`; waits for more until then. Returns where it stopped. */
 async function* past(
   handle: ProcessHandle,
   { cursor, lastSeq }: { readonly cursor: Cursor; readonly lastSeq: number },
   { stream: wanted }: LogFlags,
-): AsyncGenerator<Piece> {
+): AsyncGenerator<Piece, Cursor> {
+  let at = cursor;
   let missingBytes = 0;
-  for (let at = cursor; at.afterSeq < lastSeq;) {
+  while (at.afterSeq < lastSeq) {
     const page = await handle.read({ ...at, maxBytes: pageBytes, waitMs: lastSeq === Infinity ? pollMs : 0 });
-    missingBytes += page.droppedBytes;
-    for (const { stream, chunk } of page.chunks) {
+    let missingAtEnd = page.droppedBytes;
+    for (const { stream, chunk, droppedBytes = 0 } of page.chunks) {
+      missingBytes += droppedBytes;
+      missingAtEnd -= droppedBytes;
       if (wanted !== undefined && (wanted === 'stderr') !== (stream === 'stderr')) continue;
       yield { stream, bytes: chunk, droppedBytes: missingBytes };
       missingBytes = 0;
     }
+    missingBytes += missingAtEnd;
     const isAtEnd = page.nextSeq - 1 === at.afterSeq;
-    if (isAtEnd && (page.closed || lastSeq !== Infinity)) break;
     at = { afterSeq: page.nextSeq - 1, afterBytes: page.nextBytes };
+    if (page.closed || (isAtEnd && lastSeq !== Infinity)) break;
   }
   if (missingBytes > 0) yield { stream: wanted ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
+  return at;
 }
 
-async function collected(pieces: AsyncIterable<Piece>): Promise<Piece[]> {
-  const all: Piece[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return all;
+async function collected(reading: AsyncGenerator<Piece, Cursor>): Promise<{ pieces: Piece[]; cursor: Cursor }> {
+  const pieces: Piece[] = [];
+  for (;;) {
+    const step = await reading.next();
+    if (step.done === true) return { pieces, cursor: step.value };
+    pieces.push(step.value);
+  }
 }
 
 /** The pieces that the last lines are made of. A last line without its line feed counts too. */

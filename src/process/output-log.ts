@@ -22,13 +22,15 @@ export type LogEntry =
   | { readonly kind: 'exited'; readonly seq: Seq; readonly offset: number; readonly ending: Ending }
   | { readonly kind: 'closed'; readonly seq: Seq; readonly offset: number; readonly survivors: readonly number[] };
 
-/** What was retained after a cursor, up to the next hole. */
+/** What is retained after a cursor, across holes; a bound in bytes may end it before the end of the log. */
 export interface LogPage {
   readonly entries: readonly LogEntry[];
   readonly nextSeq: Seq;
+  /** Bytes of all streams up to the cursor. */
+  readonly fromBytes: number;
   /** Bytes of all streams before `nextSeq`. */
   readonly nextBytes: number;
-  /** Bytes in the hole before the first entry; 0 when nothing is missing. */
+  /** Bytes missing between the two. */
   readonly droppedBytes: number;
 }
 
@@ -113,25 +115,24 @@ export class OutputLog {
     this.#advance();
   }
 
-  /** At least one entry when there is one, however small `maxBytes`; never across a hole. */
+  /** At least one chunk when there is one, however small `maxBytes`, and the events after the last chunk that fits. */
   readAfter(cursor: Seq, maxBytes: number, afterBytes?: number): LogPage {
-    const from = this.#positionOf(cursor, afterBytes);
+    const { seq, offset: fromBytes } = this.#positionOf(cursor, afterBytes);
     const entries: LogEntry[] = [];
     let bytes = 0;
-    let last = cursor;
-    for (let entry = this.after(cursor); entry !== undefined; entry = this.after(last)) {
-      const length = entry.kind === 'chunk' ? entry.bytes.length : 0;
-      if (entries.length > 0 && (entry.seq !== last + 1 || bytes + length > maxBytes)) break;
-      entries.push(entry);
+    let next = this.after(seq);
+    for (; next !== undefined; next = this.after(next.seq)) {
+      const length = next.kind === 'chunk' ? next.bytes.length : 0;
+      if (length > 0 && bytes > 0 && bytes + length > maxBytes) break;
+      entries.push(next);
       bytes += length;
-      last = entry.seq;
     }
-    const [first] = entries;
-    if (first !== undefined) this.handOut(last);
-    const droppedBytes = first === undefined ? 0 : first.offset - from.offset;
-    // A cursor past the end is given back the true end.
-    const nextSeq = Math.min(last + 1, this.#nextSeq);
-    return { entries, nextSeq, nextBytes: first === undefined ? from.offset : endOf(entries.at(-1)), droppedBytes };
+    const last = entries.at(-1);
+    if (last !== undefined) this.handOut(last.seq);
+    // Without a next entry the page has come to the end, also where the newest output is no longer retained.
+    const nextSeq = next === undefined || last === undefined ? this.#nextSeq : last.seq + 1;
+    const nextBytes = next === undefined ? this.#totalBytes : endOf(last);
+    return { entries, nextSeq, fromBytes, nextBytes, droppedBytes: nextBytes - fromBytes - bytes };
   }
 
   /** Bytes of all streams up to the cursor. Inside a hole only its reader knows: what it says counts, and without it none of the hole's. */
@@ -248,9 +249,11 @@ export class OutputLog {
   }
 
   #positionOf(cursor: Seq, afterBytes: number = 0): Position {
-    const seq = Math.min(cursor, this.#nextSeq - 1); // past the end it would wait for numbers far away, and hold the process back
-    const holeEnd = this.after(seq)?.offset ?? this.#totalBytes;
-    return { seq, offset: Math.min(Math.max(this.#endUpTo(seq), afterBytes), holeEnd) };
+    const lastSeq = this.#nextSeq - 1;
+    // A position past the end would wait for numbers far away, and hold the process back.
+    if (cursor >= lastSeq) return { seq: lastSeq, offset: this.#totalBytes };
+    const holeEnd = this.after(cursor)?.offset ?? this.#totalBytes;
+    return { seq: cursor, offset: Math.min(Math.max(this.#endUpTo(cursor), afterBytes), holeEnd) };
   }
 
   /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole that is where the hole begins. */

@@ -169,7 +169,7 @@ const exitFacts = {
 const missing = {
   droppedBytes: v.pipe(
     v.optional(v.number()),
-    v.description('Bytes missing just before this event, because they were no longer retained; absent when none are'),
+    v.description('Bytes missing just before it, because they were no longer retained; absent when none are'),
   ),
 };
 
@@ -194,19 +194,22 @@ export const afterBytes = v.pipe(
 );
 
 export const page = v.object({
-  chunks: v.array(chunk),
-  nextSeq: v.pipe(seq, v.description('Read on after nextSeq - 1')),
+  chunks: v.array(v.object({ ...chunk.entries, ...missing })),
+  nextSeq: v.pipe(
+    seq,
+    v.description('Read on after nextSeq - 1. The next number that the process will use, unless maxBytes ended the page earlier'),
+  ),
   nextBytes: v.pipe(seq, v.description('Bytes of all streams before nextSeq, missing ones too: afterBytes of the next read')),
-  firstSeq: v.pipe(v.optional(seq), v.description('Given when output before it was dropped: the first number after the hole')),
+  firstSeq: v.pipe(v.optional(seq), v.description('Given when output was dropped: the first chunk after the first hole')),
   droppedBytes: v.pipe(
     v.number(),
     v.integer(),
-    v.description('Bytes in the hole before the first chunk of this page; 0 when nothing is missing'),
+    v.description('Bytes missing between afterSeq and nextSeq, in one hole or several; 0 when nothing is missing'),
   ),
-  exited: v.boolean(),
-  exitCode: v.nullable(v.pipe(v.number(), v.integer())),
+  exited: v.pipe(v.boolean(), v.description('true when the process has ended and this page has the last chunk so far')),
+  exitCode: v.pipe(v.nullable(v.pipe(v.number(), v.integer())), v.description('null unless exited is true')),
   signal: v.optional(v.string()),
-  closed: v.boolean(),
+  closed: v.pipe(v.boolean(), v.description('true when this page has the last chunk and no more can come')),
   failure: v.nullable(v.string()),
   sandboxDenied: v.boolean(),
 });

@@ -1,6 +1,6 @@
 // ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
 
-import type { LogPage, ManagedProcess } from '../process/index.js';
+import type { LogEntry, LogPage, ManagedProcess } from '../process/index.js';
 import { parseSignal } from '../process/index.js';
 import { type ExecService, type Page, type Params, execError } from '../protocol/index.js';
 import { environmentInfo } from './environment-info.js';
@@ -82,23 +82,36 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
   }
 }
 
-function pageOf(target: ManagedProcess, { entries, nextSeq, nextBytes, droppedBytes }: LogPage): Page {
-  const { ending } = target;
+function pageOf(target: ManagedProcess, { entries, nextSeq, fromBytes, nextBytes, droppedBytes }: LogPage): Page {
+  // A poller that stops at `exited` must have seen everything, so a page that maxBytes has ended early does not say it.
+  const isAtEnd = nextSeq === target.log.nextSeq;
+  const ending = isAtEnd ? target.ending : undefined;
   const { exitCode, signal } = ending === undefined ? { exitCode: null } : { signal: undefined, ...exitFacts(ending) };
-  const [first] = entries;
+  const chunks = chunksOf(entries, fromBytes);
+  const firstSeq = chunks.find((each) => each.droppedBytes !== undefined)?.seq;
   return {
-    chunks: entries.flatMap((entry) =>
-      entry.kind === 'chunk' ? [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes }] : [],
-    ),
+    chunks,
     nextSeq,
     nextBytes,
-    ...(first === undefined || droppedBytes === 0 ? {} : { firstSeq: first.seq }),
+    ...(firstSeq === undefined ? {} : { firstSeq }),
     droppedBytes,
     exited: ending !== undefined,
     exitCode,
     ...(signal === undefined ? {} : { signal }),
-    closed: target.isClosed,
+    closed: isAtEnd && target.isClosed,
     failure: null,
     sandboxDenied: false,
   };
+}
+
+/** Each with what is missing between it and the chunk before, wherever the exit stands between them. */
+function chunksOf(entries: readonly LogEntry[], fromBytes: number): Page['chunks'] {
+  let endBytes = fromBytes;
+  return entries.flatMap((entry) => {
+    if (entry.kind !== 'chunk') return [];
+    const droppedBytes = entry.offset - endBytes;
+    endBytes = entry.offset + entry.bytes.length;
+    const missing = droppedBytes === 0 ? {} : { droppedBytes };
+    return [{ seq: entry.seq, stream: entry.stream, chunk: entry.bytes, ...missing }];
+  });
 }

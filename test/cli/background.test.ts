@@ -233,6 +233,20 @@ describe('on the server in the background', () => {
       assert.match(text, /line 59999 of many\n$/);
     });
 
+    test('says at each of several holes how much is missing there', async () => {
+      // The beginning of stderr is kept, and stands alone between two holes.
+      const flood = 'head -c 1500000 /dev/zero | tr "\\0" x';
+      await start('holes', '--', 'sh', '-c', `${flood}; sleep 0.1; echo; echo middle >&2; sleep 0.1; ${flood}`);
+      await background.run(['wait', 'holes']);
+      const text = await background.good(['logs', 'holes']);
+      const [, head = '', middle = '', tail = ''] =
+        /^(x+)\n\[sluice: \d+ bytes[^\n]*\n\n?((?:x*\n)?middle\n)\[sluice: \d+ bytes[^\n]*\n(x+)$/.exec(text) ??
+        assert.fail(text.replace(/x+/g, 'x'));
+      const missing = [...text.matchAll(/\[sluice: (\d+) bytes/g)].map(([, bytes]) => Number(bytes));
+      const shown = head.length + middle.length + tail.length;
+      assert.equal(shown + missing.reduce((sum, bytes) => sum + bytes, 0), 3_000_008);
+    });
+
     test('goes on with --follow until the process ends, and after a hole', async () => {
       const child = startSluice(['logs', '-f', 'followed'], { env: background.env });
       const early = collect(child.stderr);

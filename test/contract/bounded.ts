@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isExecError } from '#src/protocol/index.js';
+import { type Page, isExecError } from '#src/protocol/index.js';
 import { eventually, settled } from '../support/eventually.js';
 import { type Connector, bothKinds, env, openPipe, shell } from './connector.js';
 
@@ -59,6 +59,38 @@ export function bounded(connector: Connector): void {
       const { streams } = await child.snapshot();
       const { head, tail, truncated, droppedBytes } = streams.stdout ?? assert.fail('no stdout');
       assert.deepEqual([text(head) + text(tail), truncated, droppedBytes], ['hello\n', false, 0]);
+    });
+
+    test('a read without a bound spans the hole and reaches the true end; with one, only the last page says that it is over', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('seq 1 400000; exit 3'));
+      let [totalBytes, events] = [0, 2]; // exited and closed
+      for await (const { bytes } of child.output) [totalBytes, events] = [totalBytes + bytes.length, events + 1];
+      await child.closed;
+      const whole = await child.read({ afterSeq: 1 });
+      const [first] = (await child.read({ maxBytes: 0 })).chunks;
+      assert.deepEqual(
+        [(first?.chunk.length ?? 0) + bytesOf(whole) + whole.droppedBytes, whole.nextSeq, whole.nextBytes],
+        [totalBytes, events + 1, totalBytes],
+      );
+      assert.deepEqual([whole.exited, whole.exitCode, whole.closed], [true, 3, true]);
+      assert.ok(whole.droppedBytes > 0);
+      const jumps = whole.chunks.filter(({ seq }, at) => seq !== (whole.chunks[at - 1]?.seq ?? 1) + 1);
+      assert.deepEqual(
+        jumps.map(({ seq, droppedBytes }) => [seq, droppedBytes]),
+        [[whole.firstSeq, whole.droppedBytes]],
+      );
+      const pages = [await child.read({ maxBytes: 100_000 })];
+      for (let last = pages[0]; last !== undefined && !last.exited; last = pages.at(-1)) {
+        assert.deepEqual([last.exitCode, last.closed], [null, false]);
+        pages.push(await child.read({ afterSeq: last.nextSeq - 1, afterBytes: last.nextBytes, maxBytes: 100_000 }));
+      }
+      assert.ok(pages.length > 5);
+      assert.equal(pages.at(-1)?.closed, true);
+      assert.equal(
+        pages.reduce((sum, page) => sum + bytesOf(page) + page.droppedBytes, 0),
+        totalBytes,
+      );
     });
 
     test('retention is bounded in entries as well as in bytes', async () => {
@@ -248,4 +280,8 @@ export function bounded(connector: Connector): void {
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString();
+}
+
+function bytesOf({ chunks }: Page): number {
+  return chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
 }

@@ -117,7 +117,7 @@ class Model {
       retained.map(({ seq }) => this.#appended[seq - 1]),
       'an entry stays what it was',
     );
-    const retainedBytes = sum(retained.map(lengthOf));
+    const retainedBytes = bytesIn(retained);
     assert.deepEqual(
       [this.#log.nextSeq, this.#log.totalBytes, this.#log.retainedBytes, this.#log.droppedBytes],
       [this.#appended.length + 1, this.#totalBytes, retainedBytes, this.#totalBytes - retainedBytes],
@@ -182,24 +182,26 @@ class Model {
 
   #read(cursor: number, maxBytes: number): void {
     const after = this.#retained().filter(({ seq }) => seq > cursor);
-    const entries = after.filter((entry, at) => {
-      const isUnbroken = entry.seq - at === after[0]?.seq;
-      return at === 0 || (isUnbroken && sum(after.slice(0, at + 1).map(lengthOf)) <= maxBytes);
-    });
-    const [first] = entries;
-    const nextSeq = (entries.at(-1)?.seq ?? Math.min(cursor, this.#appended.length)) + 1;
+    const isTooMuch = (entry: LogEntry, at: number) =>
+      lengthOf(entry) > 0 && bytesIn(after.slice(0, at)) > 0 && bytesIn(after.slice(0, at + 1)) > maxBytes;
+    const end = after.findIndex(isTooMuch);
+    const entries = end < 0 ? after : after.slice(0, end);
+    const isAtEnd = entries.length === after.length;
+    const nextSeq = isAtEnd ? this.#appended.length + 1 : (entries.at(-1)?.seq ?? 0) + 1;
+    const nextBytes = this.#endOf(nextSeq - 1);
     const pageFrom = (offset: number) => ({
       entries,
       nextSeq,
-      nextBytes: first === undefined ? offset : this.#endOf(nextSeq - 1),
-      droppedBytes: first === undefined ? 0 : first.offset - offset,
+      fromBytes: offset,
+      nextBytes,
+      droppedBytes: nextBytes - offset - bytesIn(entries),
     });
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes), pageFrom(this.#holeStart(cursor)));
     // Who knows how much it has had is told exactly what it missed; who claims too much or too little gets no nonsense.
     const had = this.#endOf(cursor);
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes, had), pageFrom(had));
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 0), pageFrom(this.#holeStart(cursor)));
-    assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 2 ** 50), pageFrom(first?.offset ?? this.#totalBytes));
+    assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 2 ** 50), pageFrom(after[0]?.offset ?? this.#totalBytes));
   }
 
   /** Bytes up to and including this number, as they were written. */
@@ -295,6 +297,6 @@ function lengthOf(entry: LogEntry): number {
   return entry.kind === 'chunk' ? entry.bytes.length : 0;
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
+function bytesIn(entries: readonly LogEntry[]): number {
+  return entries.reduce((total, each) => total + lengthOf(each), 0);
 }

@@ -74,6 +74,26 @@ describe('a page', () => {
     assert.deepEqual(brief(log.readAfter(0, 0)), { lines: ['1 stdout@0 one'], nextSeq: 2, droppedBytes: 0 });
   });
 
+  test('has the events that follow its last chunk, although they come after the bound was reached', () => {
+    const ended = logWith(roomy, 'one', 'two');
+    ended.appendExited(ending);
+    ended.appendClosed([]);
+    assert.deepEqual(
+      [0, 1].map((cursor) => brief(ended.readAfter(cursor, 1))),
+      [
+        { lines: ['1 stdout@0 one'], nextSeq: 2, droppedBytes: 0 },
+        { lines: ['2 stdout@3 two', '3 exited@6', '4 closed@6'], nextSeq: 5, droppedBytes: 0 },
+      ],
+    );
+  });
+
+  test('has a chunk beside the exit, however little is asked for', () => {
+    const ended = logWith(roomy);
+    ended.appendExited(ending);
+    write(ended, 'late');
+    assert.deepEqual(brief(ended.readAfter(0, 1)), { lines: ['1 exited@0', '2 stdout@0 late'], nextSeq: 3, droppedBytes: 0 });
+  });
+
   test('has the exit and the close in their places', () => {
     const ended = logWith(roomy, 'out');
     ended.appendExited(ending);
@@ -124,7 +144,7 @@ describe('retention', () => {
     assert.deepEqual(
       [0, 2].map((cursor) => brief(log.readAfter(cursor, Infinity))),
       [
-        { lines: ['2 exited@1'], nextSeq: 3, droppedBytes: 1 },
+        { lines: ['2 exited@1', '4 stdout@2 c', '5 stdout@3 d'], nextSeq: 6, droppedBytes: 2 },
         { lines: ['4 stdout@2 c', '5 stdout@3 d'], nextSeq: 6, droppedBytes: 1 },
       ],
     );
@@ -136,7 +156,11 @@ describe('retention', () => {
     assert.deepEqual(
       [0, 1, 5].map((cursor) => brief(log.readAfter(cursor, Infinity))),
       [
-        { lines: ['1 stdout@0 a1'], nextSeq: 2, droppedBytes: 0 },
+        {
+          lines: ['1 stdout@0 a1', '5 stderr@8 b1', '6 stdout@10 x4', '7 stdout@12 x5', '8 stdout@14 x6', '9 stdout@16 x7'],
+          nextSeq: 10,
+          droppedBytes: 6,
+        },
         {
           lines: ['5 stderr@8 b1', '6 stdout@10 x4', '7 stdout@12 x5', '8 stdout@14 x6', '9 stdout@16 x7'],
           nextSeq: 10,
@@ -150,9 +174,9 @@ describe('retention', () => {
   test('a chunk that begins in the head is kept whole', () => {
     const log = logWith({ retainedBytes: 16, retainedEntries: 100, headBytes: 4 }, 'abc', 'defg', 'hijklmnop', 'q');
     assert.deepEqual(brief(log.readAfter(0, Infinity)), {
-      lines: ['1 stdout@0 abc', '2 stdout@3 defg'],
-      nextSeq: 3,
-      droppedBytes: 0,
+      lines: ['1 stdout@0 abc', '2 stdout@3 defg', '4 stdout@16 q'],
+      nextSeq: 5,
+      droppedBytes: 9,
     });
   });
 
@@ -165,13 +189,31 @@ describe('retention', () => {
     });
   });
 
-  test('a page ends where a hole begins, and the next one tells its size', () => {
+  test('a page spans a hole and counts what is missing in it', () => {
     const log = logWith({ retainedBytes: 6, retainedEntries: 100, headBytes: 1 }, 'head', 'gone', 'lost', 'ab');
     assert.deepEqual(
       [0, 1].map((cursor) => brief(log.readAfter(cursor, Infinity))),
       [
-        { lines: ['1 stdout@0 head'], nextSeq: 2, droppedBytes: 0 },
+        { lines: ['1 stdout@0 head', '4 stdout@12 ab'], nextSeq: 5, droppedBytes: 8 },
         { lines: ['4 stdout@12 ab'], nextSeq: 5, droppedBytes: 8 },
+      ],
+    );
+  });
+
+  test('a page that is full before a hole leaves the hole to the next one', () => {
+    const log = logWith({ retainedBytes: 6, retainedEntries: 100, headBytes: 1 }, 'head', 'gone', 'lost', 'ab');
+    assert.deepEqual(brief(log.readAfter(0, 4)), { lines: ['1 stdout@0 head'], nextSeq: 2, droppedBytes: 0 });
+  });
+
+  test('a page reaches the true end and counts what is missing there, although nothing is retained after the hole', () => {
+    const log = logWith({ retainedBytes: 4, retainedEntries: 100, headBytes: 1 }, 'head', 'gone', 'lost');
+    assert.deepEqual(
+      [0, 1, 2, 3].map((cursor) => brief(log.readAfter(cursor, Infinity))),
+      [
+        { lines: ['1 stdout@0 head'], nextSeq: 4, droppedBytes: 8 },
+        { lines: [], nextSeq: 4, droppedBytes: 8 },
+        { lines: [], nextSeq: 4, droppedBytes: 8 },
+        { lines: [], nextSeq: 4, droppedBytes: 0 },
       ],
     );
   });

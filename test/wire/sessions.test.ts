@@ -44,6 +44,26 @@ describe('sessions', () => {
     await second.notification('process/output', 'p');
   });
 
+  test('a client that comes back without acknowledging reads across what was dropped meanwhile, to the true end', async () => {
+    await using server = await SluiceServer.start('websocket');
+    const first = await overWebSocket(server.url);
+    const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
+    await startedPid(first, shell('echo first; read -r _; head -c 3000000 /dev/zero; exec sleep 60', { pipeStdin: true }));
+    await first.notification('process/output', 'p');
+    first.send(JSON.stringify({ id: 1, method: 'process/write', params: { processId: 'p', chunk: 'Cg==' } }));
+    await first[Symbol.asyncDispose]();
+    await using second = await overWebSocket(server.url);
+    await resume(second, { resumeSessionId: sessionId });
+    const status = async () => (resultOf(await second.request('process/list', {}))['processes'] as Record<string, unknown>[])[0];
+    await eventually(async () => assert.equal((await status())?.['outputBytes'], 3_000_006));
+    const page = resultOf(await second.request('process/read', { processId: 'p', afterSeq: 1, maxBytes: null, waitMs: 0 }));
+    const chunks = page['chunks'] as { seq: number; chunk: string }[];
+    const readBytes = chunks.reduce((sum, { chunk }) => sum + Buffer.from(chunk, 'base64').length, 0);
+    assert.equal(page['nextSeq'], (await status())?.['nextSeq']);
+    assert.deepEqual([readBytes + Number(page['droppedBytes']), page['exited']], [3_000_000, false]);
+    assert.notEqual(page['droppedBytes'], 0);
+  });
+
   test('a process named like something every object has is resumed like any other', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
