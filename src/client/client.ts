@@ -32,7 +32,10 @@ export interface StartOptions {
   readonly timeoutMs?: number;
   /** Ends the process after this long without output, with reason `idleTimedOut`. */
   readonly idleTimeoutMs?: number;
-  /** Grace between SIGTERM and SIGKILL whenever the process is ended; the server's default when absent. */
+  /**
+   * Grace between SIGTERM and SIGKILL whenever the process is ended; the server's default when absent. When the process is ended
+   * with its client, session or server, at most 4 s of it count.
+   */
   readonly forceAfterMs?: number;
   /** The caller's own notes, shown by `list`. */
   readonly metadata?: Record<string, unknown>;
@@ -119,7 +122,7 @@ export class Client implements AsyncDisposable {
     return this.#link.ended;
   }
 
-  /** Ends the session and every process in it; in-process it resolves when all are gone. */
+  /** Ends the session and every process in it, each with its own grace, and resolves when all are gone. */
   close(): Promise<void> {
     return this.#link.close();
   }

@@ -53,7 +53,8 @@ export class ManagedProcess {
   readonly id: ProcessId;
   readonly log: OutputLog;
   readonly request: KeptRequest;
-  readonly #forceAfterMs: number;
+  /** Grace between SIGTERM and SIGKILL when whoever ends it names none. */
+  readonly forceAfterMs: number;
   readonly #leftovers: 'keep' | 'end';
   readonly #clock: Clock;
   readonly #limits: ProcessLimits;
@@ -82,7 +83,7 @@ export class ManagedProcess {
   constructor(options: ProcessOptions, context: ProcessContext, request: KeptRequest) {
     this.id = options.id;
     this.request = request;
-    this.#forceAfterMs = options.forceAfterMs ?? context.limits.forceAfterMs;
+    this.forceAfterMs = options.forceAfterMs ?? context.limits.forceAfterMs;
     this.#leftovers = options.leftovers ?? 'keep';
     this.#clock = context.clock;
     this.#limits = context.limits;
@@ -191,7 +192,7 @@ export class ManagedProcess {
   terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
     const isRunning = this.#ending === undefined;
     if (isRunning) this.#endReason ??= reason;
-    this.#termination.begin(forceAfterMs ?? this.#forceAfterMs);
+    this.#termination.begin(forceAfterMs ?? this.forceAfterMs);
     return isRunning;
   }
 

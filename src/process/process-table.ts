@@ -18,6 +18,8 @@ export interface TableLimits extends ProcessLimits {
   readonly maxRequestBytes: number;
   /** How long a closed process stays readable. */
   readonly keepClosedMs: number;
+  /** Longest grace of a process that is ended together with its table. */
+  readonly maxCloseGraceMs: number;
 }
 
 interface Context {
@@ -37,6 +39,12 @@ interface Kept {
   readonly bytes: number;
 }
 
+interface LooseTree {
+  readonly tree: ProcessTree;
+  readonly pid: number;
+  readonly forceAfterMs: number;
+}
+
 /** Forgotten trees collected before a look at which of them still has anybody in it. */
 const looseTreesPerLook = 64;
 
@@ -49,7 +57,7 @@ export class ProcessTable {
   /** Requests of those that have not closed yet. */
   #requestBytes = 0;
   /** Trees of forgotten processes: a daemon may be left, and it dies with the table. */
-  #loose: { tree: ProcessTree; pid: number }[] = [];
+  #loose: LooseTree[] = [];
 
   constructor(context: Context) {
     this.#context = context;
@@ -90,13 +98,15 @@ export class ProcessTable {
     return [...this.#processes.values()];
   }
 
-  /** Ends everything that was ever started here and waits until it is gone. */
-  async close(reason: EndReason, forceAfterMs: number): Promise<void> {
-    const running = this.list().filter((candidate) => !candidate.isClosed);
-    for (const each of running) each.terminate(reason, forceAfterMs);
-    await Promise.all(running.map((each) => each.closed));
+  /** Ends everything that was ever started here, each with its own grace and all at the same time, and waits until it is gone. */
+  async close(reason: EndReason): Promise<void> {
+    const { maxCloseGraceMs } = this.#context.limits;
+    for (const each of this.list()) if (each.isClosed) this.#loosen(each);
+    const running = this.list();
+    for (const each of running) each.terminate(reason, Math.min(each.forceAfterMs, maxCloseGraceMs));
+    await Promise.all([this.#endLoose(maxCloseGraceMs), ...running.map((each) => each.closed)]);
     for (const each of this.list()) this.#loosen(each);
-    await this.#endLoose();
+    await this.#endLoose(0); // had its grace already
   }
 
   #requireRoomFor(id: ProcessId, request: KeptRequest): void {
@@ -135,7 +145,8 @@ export class ProcessTable {
 
   #loosen(loosened: ManagedProcess): void {
     this.#drop(loosened);
-    if (!loosened.isTreeGone) this.#loose.push({ tree: loosened.tree, pid: loosened.pid });
+    if (loosened.isTreeGone) return;
+    this.#loose.push({ tree: loosened.tree, pid: loosened.pid, forceAfterMs: loosened.forceAfterMs });
   }
 
   #drop(dropped: ManagedProcess): void {
@@ -158,18 +169,19 @@ export class ProcessTable {
     this.#loose = this.#loose.filter((loose) => !empty.has(loose));
   }
 
-  async #endLoose(): Promise<void> {
+  async #endLoose(maxGraceMs: number): Promise<void> {
     await this.#dropEmptyTrees();
+    const ending = this.#loose;
     await Promise.all(
-      this.#loose.map(
+      ending.map(
         (child) =>
           new Promise<void>((resolve) => {
             const termination = new Termination(child, this.#context.clock, () => resolve());
             termination.leaderExited();
-            termination.begin(0);
+            termination.begin(Math.min(child.forceAfterMs, maxGraceMs));
           }),
       ),
     );
-    this.#loose = [];
+    this.#loose = this.#loose.filter((each) => !ending.includes(each));
   }
 }

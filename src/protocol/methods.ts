@@ -45,7 +45,8 @@ export const requests = {
   },
   'session/close': {
     family: 'connection',
-    summary: 'Ends the session and every process in it. Answered when all of them are gone.',
+    summary:
+      'Ends the session and every process in it, all at once and each with its own grace (`forceAfterMs`), 4 s at most. Answered when all of them are gone.',
     params: v.nullish(empty),
     result: empty,
   },

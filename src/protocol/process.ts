@@ -88,7 +88,9 @@ export const startParams = v.object({
   ),
   forceAfterMs: v.pipe(
     v.nullish(milliseconds),
-    v.description('Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent'),
+    v.description(
+      'Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent. At most 4000 counts when it is ended with its connection, its session or the server',
+    ),
   ),
   metadata: v.pipe(
     v.nullish(mapOf(v.unknown())),

@@ -189,8 +189,8 @@ export class Attachment implements Holder {
 
   #requireRoom(): void {
     const { sessions, identity, maxProcessesPerCaller } = this.#context;
-    const running = sessions.visibleTo(identity).reduce((sum, each) => sum + each.runningCount, 0);
-    if (running >= maxProcessesPerCaller) throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
+    if (sessions.runningCount(identity) >= maxProcessesPerCaller)
+      throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
   }
 
   #attach({ session, followings }: Driving, params: Params<'process/attach'>): Reply {

@@ -44,6 +44,12 @@ export const defaultLimits: ServerLimits = {
   drainLimitMs: 30_000,
   /** Time for programs to clean up after themselves when they are asked to end. */
   forceAfterMs: 2_000,
+  /**
+   * What a process may take to clean up when it is ended with its connection, its session or the server. With the 5 s after which a
+   * process stuck in the kernel is given up it is less than the 10 s that a client waits for `session/close` and a launcher for its
+   * server, and the 20 s that open connections have when the server closes.
+   */
+  maxCloseGraceMs: 4_000,
   /** Each takes up to four descriptors; common limits on those start at 1024, and rise to many times this where it matters. */
   maxProcesses: 4_096,
   maxClosed: 4_096,

@@ -126,9 +126,9 @@ export class Server implements AsyncDisposable {
     };
   }
 
-  /** Takes no more connections, ends every process, gracefully when given time, and closes. Closing twice is fine. */
-  close({ forceAfterMs = 0 }: { readonly forceAfterMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#close(forceAfterMs);
+  /** Takes no more connections, ends every process with its own grace, `maxCloseGraceMs` at most, and closes. Closing twice is fine. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
@@ -145,8 +145,8 @@ export class Server implements AsyncDisposable {
     await this.close();
   }
 
-  async #close(forceAfterMs: number): Promise<void> {
-    await this.sessions.close(forceAfterMs);
+  async #close(): Promise<void> {
+    await this.sessions.close();
     for (const connection of this.#connections) connection.close('the server is shutting down', 'goodbye');
     await this.#backend.close();
     this.#closed.resolve(undefined);

@@ -48,8 +48,9 @@ interface Context {
 export class SessionTable {
   readonly #context: Context;
   readonly #entries = new Map<string, Entry>();
-  /** Sessions on their way out; a server that closes waits for them. */
-  readonly #closing = new Set<Promise<void>>();
+  /** Sessions on their way out, whose processes have their grace; a server that closes waits for them. */
+  readonly #ending = new Map<Entry, Promise<void>>();
+  #isClosing = false;
 
   constructor(context: Context) {
     this.#context = context;
@@ -69,6 +70,8 @@ export class SessionTable {
 
   /** At the limit, an abandoned session of this caller is ended for it; throws `tooManySessions` when there is none. */
   open(identity: Identity, { isResumable, holder }: { isResumable: boolean; holder: Holder | undefined }): Session {
+    // Nothing would end what is started in a session that opens after all others were ended.
+    if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
     this.#makeRoom(identity);
     const session = this.#context.createSession(asSessionId(randomUuid()));
     this.#add(session, { identity, lifetime: isResumable ? 'resumable' : 'connection', holder });
@@ -127,10 +130,17 @@ export class SessionTable {
     return [...this.#entries.values()].filter((entry) => isOf(identity, entry)).map(({ session }) => session);
   }
 
-  /** Ends every session and waits until all processes are gone. */
-  async close(forceAfterMs: number): Promise<void> {
-    for (const entry of [...this.#entries.values()]) void this.#end(entry, forceAfterMs);
-    await Promise.all(this.#closing);
+  /** Processes of all sessions of the caller that have not closed yet, also those that are being ended with their session. */
+  runningCount(identity: Identity): number {
+    const entries = [...this.#entries.values(), ...this.#ending.keys()].filter((entry) => isOf(identity, entry));
+    return entries.reduce((sum, { session }) => sum + session.runningCount, 0);
+  }
+
+  /** Opens no more, ends every session and waits until all processes are gone. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const entry of [...this.#entries.values()]) void this.#end(entry);
+    await Promise.all(this.#ending.values());
   }
 
   /** A caller whose connections were lost again and again must not lock itself out, nor, without credentials, everybody else. */
@@ -147,12 +157,12 @@ export class SessionTable {
     this.#entries.set(session.id, { session, ...entry, abandoned: undefined });
   }
 
-  #end(entry: Entry, forceAfterMs = 0): Promise<void> {
+  #end(entry: Entry): Promise<void> {
     this.#entries.delete(entry.session.id);
     entry.abandoned?.grace.cancel();
-    const closing = entry.session.close('disconnected', forceAfterMs).finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
-    return closing;
+    const ending = entry.session.close('disconnected').finally(() => this.#ending.delete(entry));
+    this.#ending.set(entry, ending);
+    return ending;
   }
 }
 

@@ -129,16 +129,16 @@ export class Session {
 
   /** Ends the commands and waits until they are gone. */
   async closeCommands(table: ProcessTable): Promise<void> {
-    await table.close('disconnected', 0);
+    await table.close('disconnected'); // a command has no grace: it was started without
     this.#commandTables.delete(table);
   }
 
-  /** Ends every process and waits until all are gone. */
-  async close(reason: EndReason, forceAfterMs = 0): Promise<void> {
+  /** Ends every process, each with its own grace, and waits until all are gone. */
+  async close(reason: EndReason): Promise<void> {
     this.#isClosed = true;
     for (const { reader } of this.#parked.values()) reader.close();
     const tables = [this.processes, ...this.#commandTables];
-    await Promise.all(tables.map((table) => table.close(reason, forceAfterMs)));
+    await Promise.all(tables.map((table) => table.close(reason)));
   }
 }
 

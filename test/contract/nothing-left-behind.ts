@@ -1,11 +1,14 @@
 // Promise 5: nothing left behind.
 
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Client, ProcessHandle } from '#src/client/index.js';
 import { eventually } from '../support/eventually.js';
 import { living } from '../support/processes.js';
-import { type Connector, bothKinds, shell } from './connector.js';
+import { type Connector, bothKinds, env, shell } from './connector.js';
 
 /** Prints its pid and never ends by itself; deaf to the signals that ask. */
 const deaf = `sh -c 'trap "" TERM HUP INT; echo pid $$; while :; do sleep 1; done'`;
@@ -99,6 +102,33 @@ export function nothingLeftBehind(connector: Connector): void {
       }
       await client.close();
       assert.deepEqual(await living(pids), []);
+    });
+
+    test('closing the client gives each process the grace it was started with', async () => {
+      // Its own, not the server's, which would not be enough.
+      await using client = await connector.connect({ limits: { forceAfterMs: 1 } });
+      const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+      try {
+        const files = [join(folder, 'first'), join(folder, 'second')];
+        for (const file of files) {
+          const argv = [
+            'sh',
+            '-c',
+            'trap "sleep 0.3; echo done > $1; exit" TERM; echo up; while :; do sleep 0.05; done',
+            'sh',
+            file,
+          ];
+          const child = await client.start({ argv, env, forceAfterMs: 60_000 });
+          await child.collectUntil({ deadlineMs: 20_000, text: 'up' });
+        }
+        await client.close();
+        assert.deepEqual(
+          files.map((file) => existsSync(file)),
+          [true, true],
+        );
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     });
 
     if (connector.backend === 'linux') {

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectInProcess, isExecError, run } from '#src/index.js';
+import { eventually } from '../support/eventually.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { living } from '../support/processes.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
@@ -33,6 +36,37 @@ describe('a client in-process', () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sleep', '600'], env });
     await assert.rejects(started.release(), (error) => isExecError(error, 'methodNotFound'));
+  });
+
+  test('is closed when its longest grace is over, which is bounded, however many processes ignore the request', async () => {
+    const clock = new FakeClock();
+    const client = connectInProcess({ clock });
+    const script = `trap '' TERM HUP; echo up; while :; do sleep 1; done`;
+    const pids: number[] = [];
+    for (const forceAfterMs of [3_000, 60_000, 60_000]) {
+      const child = await client.start({ argv: ['sh', '-c', script], env, forceAfterMs });
+      const { value } = await child.output[Symbol.asyncIterator]().next();
+      assert.ok(value);
+      pids.push(child.pid);
+    }
+    let isClosed = false;
+    const closing = client.close().then(() => (isClosed = true));
+    await clock.advance(2_999);
+    assert.deepEqual(await living(pids), pids);
+    await clock.advance(1);
+    await eventually(async () => assert.deepEqual(await living(pids), pids.slice(1)));
+    await clock.advance(999);
+    assert.deepEqual(await living(pids), pids.slice(1));
+    await clock.advance(1);
+    await eventually(async () => {
+      await clock.advance(1);
+      assert.deepEqual(await living(pids), []);
+    });
+    await eventually(async () => {
+      await clock.advance(100);
+      assert.ok(isClosed);
+    });
+    await closing;
   });
 
   test('is there for one command and gone with it', async () => {

@@ -132,6 +132,12 @@ export const limitOptions = {
   },
   detachGraceMs: { unit: 'ms', meaning: 'How long processes run on after their client was lost.' },
   forceAfterMs: { unit: 'ms', meaning: 'Between SIGTERM and SIGKILL when the caller names no time.' },
+  // More than the default would outlast the patience of launchers and clients.
+  maxCloseGraceMs: {
+    unit: 'ms',
+    max: 4_000,
+    meaning: 'The same at most, for processes that are ended with their connection, their session or the server.',
+  },
   retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
   headBytes: { unit: 'bytes', min: 0, meaning: 'Part of that kept for the beginning of each stream.' },
   retainedEntries: { unit: 'count', meaning: 'Pieces of output kept readable per process.' },

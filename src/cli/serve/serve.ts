@@ -87,8 +87,7 @@ async function run(config: ServeConfig): Promise<void> {
   setTimeout(() => void settle(server), settledMs).unref();
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
-  const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
-  await Promise.all([door.close(), closing]);
+  await Promise.all([door.close(), server.close()]);
 }
 
 async function settle(server: Server): Promise<void> {
