@@ -135,7 +135,7 @@ export class ProcessHandle implements AsyncDisposable {
     }
   }
 
-  /** Ends stdin after what was written: closes a pipe, sends end-of-file to a terminal. */
+  /** Ends stdin after what was written: closes a pipe, sends a terminal the end-of-file character that it is set to. */
   async closeStdin(): Promise<void> {
     await this.#link.service['process/closeStdin']({ processId: this.id });
   }

@@ -86,7 +86,8 @@ export class PtyOutput implements ChildOutput {
   drainLeader(drained: (outputComplete: boolean) => void): void {
     if (this.#isOver) return drained(true);
     this.#drained = drained;
-    this.#marker = Buffer.from(`\u001b_${randomBytes(12).toString('hex')}\u001b\\`);
+    // No small letter, line end or tab: the terminal may be set to print those as something else (stty olcuc).
+    this.#marker = Buffer.from(`\u001b_${randomBytes(12).toString('hex').toUpperCase()}\u001b\\`);
     this.#reader.resume();
     this.#writeMarker(this.#marker, this.#clock.elapsed());
   }

@@ -102,7 +102,8 @@ export const requests = {
   },
   'process/closeStdin': {
     family: 'session',
-    summary: 'Ends stdin after the bytes already written: closes a pipe, sends end-of-file to a terminal.',
+    summary:
+      'Ends stdin after the bytes already written: closes a pipe, sends a terminal the end-of-file character that it is set to.',
     params: v.object(one),
     result: v.object({ status: v.picklist(['closed', 'alreadyClosed']) }),
   },

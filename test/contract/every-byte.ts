@@ -112,6 +112,56 @@ export function everyByte(connector: Connector): void {
       assert.deepEqual((await first).value, { stream: 'stdout', text: 'a€b', ending: 'newline' });
     });
 
+    for (const settings of [
+      'olcuc',
+      '-opost',
+      'olcuc onlcr ocrnl onocr onlret tab3',
+      'ocrnl onlret -onlcr',
+      'raw',
+      'tostop -echo',
+    ]) {
+      test(`the end of a terminal’s output is found whatever the terminal makes of it: stty ${settings}`, async () => {
+        await using client = await connector.connect();
+        await using child = await client.start({ ...shell(`stty ${settings}; printf 'last Words 12'`), io: terminal });
+        const output = await outputOf(child);
+        const { outputComplete } = await child.exit;
+        assert.deepEqual([output, outputComplete], [settings.includes('olcuc') ? 'LAST WORDS 12' : 'last Words 12', true]);
+      });
+    }
+
+    test('closing stdin ends the input of a terminal with the character that it takes for the end', async () => {
+      await using client = await connector.connect();
+      for (const [settings, typed] of [
+        ['eof ^X', 'with \u0004 in it'],
+        ['eof undef', 'a line\n'],
+        ['eol x', 'ax'],
+      ] as const) {
+        await using child = await client.start({
+          ...shell(`stty ${settings} -echo; echo up; cat; echo over`),
+          io: terminal,
+          timeoutMs: 20_000,
+        });
+        await child.collectUntil({ deadlineMs: 20_000, text: 'up\r\n' });
+        await child.write(typed);
+        await child.closeStdin();
+        assert.equal(await outputOf(child), `${typed.replace('\n', '\r\n')}over\r\n`, settings);
+      }
+    });
+
+    test('a line of any length reaches a program on a terminal whole', async () => {
+      await using client = await connector.connect();
+      for (const settings of ['-echo', '-echo eof ^X', '-echo raw']) {
+        const text = Buffer.alloc(100_000, 'a line without an end, ').toString();
+        const script = `stty ${settings}; echo up; head -c 100000 | cksum`;
+        await using child = await client.start({ ...shell(script), io: terminal, timeoutMs: 20_000 });
+        await child.collectUntil({ deadlineMs: 20_000, text: 'up' });
+        await child.write(text);
+        await child.closeStdin();
+        const { stdout } = await client.run(['cksum'], { env, input: text });
+        assert.equal((await outputOf(child)).trim(), stdout.text.trim(), settings);
+      }
+    });
+
     test('a process that closes its own terminal runs on and its exit code is seen', async () => {
       await using client = await connector.connect();
       await using child = await client.start({
@@ -166,4 +216,8 @@ async function readAll(child: ProcessHandle): Promise<{ output: Buffer; seqs: nu
     seqs.push(seq);
   }
   return { output: Buffer.concat(parts), seqs };
+}
+
+async function outputOf(child: ProcessHandle): Promise<string> {
+  return (await readAll(child)).output.toString('latin1');
 }

@@ -45,8 +45,7 @@ describe('a client in-process', () => {
     const pids: number[] = [];
     for (const forceAfterMs of [3_000, 60_000, 60_000]) {
       const child = await client.start({ argv: ['sh', '-c', script], env, forceAfterMs });
-      const { value } = await child.output[Symbol.asyncIterator]().next();
-      assert.ok(value);
+      for await (const _ of child.output) break; // it has said that it ignores the request
       pids.push(child.pid);
     }
     let isClosed = false;

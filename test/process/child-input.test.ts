@@ -1,14 +1,19 @@
 // The two kinds of stdin: pipes, which wait by themselves, and terminals, which are tried again.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { PipeInput, PtyInput } from '#src/process/child-input.js';
+import { loadLibc } from '#src/process/linux/libc.js';
+import { LinuxTermios } from '#src/process/linux/termios.js';
+import { SttyTermios } from '#src/process/portable/stty.js';
+import type { Termios } from '#src/process/terminal-modes.js';
 import { eventually } from '../support/eventually.js';
 import { FakeClock, settle } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { noTerminal, openTerminal, readNow } from '../support/terminal.js';
+import { type Terminal, noTerminal, openTerminal, readNow } from '../support/terminal.js';
 
 /** Remembers how each write was answered: 'taken', or the error's text. */
 function answers() {
@@ -66,15 +71,21 @@ describe('a terminal', { skip: noTerminal }, () => {
   guardAgainstLeaks();
 
   /** A terminal whose reader is the test. */
-  function open() {
+  function open(termiosOf: (terminal: Terminal) => Termios = linuxTermios, ...settings: string[]) {
     const clock = new FakeClock();
     const terminal = openTerminal();
     const slave = terminal.openSlave();
-    const input = new PtyInput(terminal.master, clock);
+    if (settings.length > 0) stty(terminal, ...settings);
+    const input = new PtyInput(terminal.master, { clock, termios: termiosOf(terminal) });
     return {
       clock,
       input,
       read: () => readNow(slave),
+      /** The same, and tells the writer, as the child's output would. */
+      readOn: () => {
+        input.poke();
+        return readNow(slave);
+      },
       [Symbol.dispose]() {
         input.destroy();
         closeSync(slave);
@@ -177,4 +188,121 @@ describe('a terminal', { skip: noTerminal }, () => {
     terminal.input.write(Buffer.from('x\n'), tell);
     assert.deepEqual([told, terminal.clock.pendingMs], [['the terminal is closed', 'the terminal is closed'], []]);
   });
+
+  for (const [name, termiosOf] of [
+    ['the kernel', linuxTermios],
+    ['stty', ({ path }: Terminal) => new SttyTermios(path)],
+  ] as const) {
+    describe(`asked of ${name}`, () => {
+      test('ends with the end-of-file character that its program has set', async () => {
+        using terminal = open(termiosOf, 'eof', '^X');
+        terminal.input.write(Buffer.from('\u0004'), () => {});
+        terminal.input.end();
+        await reads(terminal.read, '\u0004', 'end of file');
+      });
+
+      test('ends although its program has switched the end-of-file character off', async () => {
+        using terminal = open(termiosOf, 'eof', 'undef');
+        terminal.input.write(Buffer.from('a\u0004b\n'), () => {});
+        await reads(terminal.read, 'a\u0004b\n');
+        terminal.input.end();
+        await reads(terminal.read, 'end of file');
+      });
+
+      test('ends after a carriage return that does not end a line', async () => {
+        using terminal = open(termiosOf, '-icrnl');
+        terminal.input.write(Buffer.from('text\r'), () => {});
+        terminal.input.end();
+        await reads(terminal.read, 'text\r', 'end of file');
+      });
+
+      test('outside canonical mode is given the end-of-file character as a byte', async () => {
+        using terminal = open(termiosOf, '-icanon', 'min', '1', 'eof', '^X');
+        terminal.input.end();
+        await reads(terminal.read, '\u0018');
+      });
+
+      test('is given the longest line in one piece', async () => {
+        using terminal = open(termiosOf);
+        terminal.input.write(Buffer.from(`${line(4_095)}\nnext\n`), () => {});
+        await reads(terminal.read, `${line(4_095)}\n`, 'next\n');
+      });
+
+      test('is given a longer line in pieces, of which none is lost', async () => {
+        for (const [settings, eof] of [
+          [[], '\u0004'],
+          [['eof', '^X'], '\u0018'],
+        ] as const) {
+          using terminal = open(termiosOf, ...settings);
+          terminal.input.write(Buffer.from(`${line(10_000)}\n`), () => {});
+          terminal.input.write(Buffer.from(`next${eof}`), () => {});
+          const pieces = [line(10_000).slice(0, 4_095), line(10_000).slice(4_095, 8_190), `${line(10_000).slice(8_190)}\n`];
+          await reads(terminal.readOn, ...pieces, 'next');
+        }
+      });
+
+      test('is given a long line in pieces also when it comes a few bytes at a time, and without an end', async () => {
+        using terminal = open(termiosOf);
+        for (let at = 0; at < 9_000; at += 100) terminal.input.write(Buffer.from(line(9_000).slice(at, at + 100)), () => {});
+        terminal.input.end();
+        await reads(
+          terminal.readOn,
+          line(9_000).slice(0, 4_095),
+          line(9_000).slice(4_095, 8_190),
+          line(9_000).slice(8_190),
+          'end of file',
+        );
+      });
+
+      test('is given a long line in smaller pieces where each byte may take the room of three', async () => {
+        using terminal = open(termiosOf, 'parmrk', '-ignpar', '-istrip', '-inpck');
+        const text = Buffer.alloc(6_000, 0xff);
+        terminal.input.write(Buffer.concat([text, Buffer.from('\n')]), () => {});
+        let got = '';
+        await eventually(() => {
+          got += terminal.readOn();
+          assert.equal(got.length, 12_001);
+        });
+        assert.equal(got, `${'\u00ff\u00ff'.repeat(6_000)}\n`);
+      });
+
+      test('outside canonical mode is given a long line as it is', async () => {
+        using terminal = open(termiosOf, '-icanon', 'min', '1');
+        const { told, tell } = answers();
+        terminal.input.write(Buffer.from(line(20_000)), tell);
+        let got = '';
+        await eventually(() => {
+          got += terminal.readOn();
+          assert.equal(got.length, 20_000);
+        });
+        assert.deepEqual([got === line(20_000), told], [true, ['taken']]);
+      });
+
+      test('has its input ended when a line is too long and nothing can part it', async () => {
+        using terminal = open(termiosOf, 'eof', 'undef');
+        const { told, tell } = answers();
+        terminal.input.write(Buffer.from(line(5_000)), tell);
+        assert.deepEqual(told, ['the terminal is closed']);
+      });
+    });
+  }
 });
+
+/** Text without a line feed in which a missing piece shows. */
+function line(length: number): string {
+  return Array.from({ length: Math.ceil(length / 5) }, (_, index) => String(index).padStart(5, '0'))
+    .join('')
+    .slice(0, length);
+}
+
+function linuxTermios({ master }: Terminal): Termios {
+  const libc = loadLibc();
+  assert.ok(libc);
+  return new LinuxTermios(libc, master);
+}
+
+function stty(terminal: Terminal, ...settings: string[]): void {
+  const slave = terminal.openSlave(); // Node makes what a child inherits as its stdin blocking
+  assert.equal(spawnSync('stty', settings, { stdio: [slave, 'ignore', 'inherit'] }).status, 0);
+  closeSync(slave);
+}

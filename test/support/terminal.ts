@@ -12,6 +12,8 @@ export const noTerminal = loadLibc() === undefined ? 'opening a terminal needs t
 
 export interface Terminal {
   readonly master: number;
+  /** Of the side that processes see. */
+  readonly path: string;
   /** Opens the side that processes see; once more with every call. */
   openSlave(): number;
 }
@@ -24,7 +26,7 @@ export function openTerminal(): Terminal {
   const name = Buffer.alloc(128);
   assert.deepEqual([libc.unlockpt(master), libc.ptsname_r(master, name, name.length)], [0, 0]);
   const path = name.toString('latin1', 0, name.indexOf(0));
-  return { master, openSlave: () => openSync(path, flags) };
+  return { master, path, openSlave: () => openSync(path, flags) };
 }
 
 /** What can be read now as text; 'end of file' where a read gives nothing; '' when there is nothing yet. */

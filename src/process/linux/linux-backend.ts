@@ -21,6 +21,7 @@ import { Lineage } from './lineage.js';
 import { Orphans } from './orphans.js';
 import { Reaper } from './reaper.js';
 import { type Execution, Spawner, type Stdio, errnoName } from './spawner.js';
+import { LinuxTermios } from './termios.js';
 import { TreeWalk } from './tree-walk.js';
 
 const O_CLOEXEC = 0o2000000;
@@ -198,7 +199,7 @@ export class LinuxBackend implements Backend {
         ownFds: opened,
         connect: (events) => {
           const output = new PtyOutput({ master, slave }, events, { clock: this.#clock, readBuffer: this.#readBuffer });
-          const input = new PtyInput(master, this.#clock);
+          const input = new PtyInput(master, { clock: this.#clock, termios: new LinuxTermios(this.#libc, master) });
           output.onActivity(() => input.poke());
           return { input, output, resize };
         },

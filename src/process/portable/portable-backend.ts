@@ -19,6 +19,7 @@ import { TreeScan } from '../tree-scan.js';
 import { Watchdog } from '../watchdog.js';
 import { type ChildParts, WiredChild } from '../wired-child.js';
 import { type NativePty, loadNodePty } from './node-pty.js';
+import { SttyTermios } from './stty.js';
 
 /** Bytes read from a terminal at a time; the kernel gives 4 KiB at most, a descriptor's last words a little more. */
 const readBytes = 64 * 1024;
@@ -116,7 +117,7 @@ export class PortableBackend implements Backend {
     );
     const slave = openSync(path, fsConstants.O_RDWR | fsConstants.O_NOCTTY | fsConstants.O_NONBLOCK);
     const output = new PtyOutput({ master: fd, slave }, events, { clock: this.#clock, readBuffer: this.#readBuffer });
-    const input = new PtyInput(fd, this.#clock);
+    const input = new PtyInput(fd, { clock: this.#clock, termios: new SttyTermios(path) });
     output.onActivity(() => input.poke());
     return { pid, input, output, resize: ({ rows, cols }) => nodePty.resize(fd, cols, rows) };
   }
