@@ -3,10 +3,10 @@
 import { isatty } from 'node:tty';
 import { UsageError, defineCommand } from './command.js';
 import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
-import { exitStatus, stdoutGone } from './exit-status.js';
+import { exitStatus } from './exit-status.js';
 import { joinStreams } from './joined-streams.js';
 import { LocalTerminal } from './local-terminal.js';
-import { OwnStreams } from './own-output.js';
+import { OwnStreams, complain } from './own-output.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { SignalRelay } from './signal-relay.js';
 import { lossText, serverOptions } from './server-options.js';
@@ -63,13 +63,11 @@ export const attach = defineCommand(
     });
     switch (parting) {
       case 'detached':
-        terminal?.tidy();
+        await terminal?.tidy();
         return 0;
-      case 'stdoutGone':
-        return stdoutGone;
       case 'ended': {
         const ending = await child.closed;
-        if (ending.kind === 'lost') process.stderr.write(`sluice: ${await lossText(client)}\n`);
+        if (ending.kind === 'lost') await complain(await lossText(client));
         return exitStatus(ending);
       }
     }

@@ -1,6 +1,5 @@
 // `sluice exec`: one command, its streams joined to ours; here, on a server, or left to one.
 
-import path from 'node:path';
 import { isatty } from 'node:tty';
 import type { Client, ProcessHandle, StartOptions } from '../client/index.js';
 import { randomBytes } from '../process/index.js';
@@ -10,10 +9,12 @@ import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
 import { environmentOf, environmentOptions } from './environment-options.js';
 import { type Kept, endedJson, notStartedJson } from './exec-result.js';
 import { keepHeapSmall } from './engine.js';
-import { exitStatus, failureStatus, stdoutGone } from './exit-status.js';
+import { exitStatus, failureStatus } from './exit-status.js';
 import { joinStreams } from './joined-streams.js';
+import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
-import { KeptOutput, OwnStreams } from './own-output.js';
+import { requireReadableInput } from './own-input.js';
+import { KeptOutput, OwnStreams, complain, print, printError } from './own-output.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
@@ -88,7 +89,7 @@ export const exec = defineCommand(
     notes: [
       'Signals sent to this program reach the command and everything in its group.',
       'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
-        'when the server is lost; 126 when the program cannot be executed; 127 when it does not exist; 141 when nobody reads our stdout any more.',
+        'when the server is lost, or stdin or stdout fails; 126 when the program cannot be executed; 127 when it does not exist; 141 when our stdout has lost its reader.',
     ],
   },
   run,
@@ -99,13 +100,14 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   refuseContradictions(flags, operands, server);
   const terminal = flags.tty ? new LocalTerminal() : undefined;
   const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
+  if (isStdinForwarded) requireReadableInput(); // before anything is started
   await using client = await openClient(flags, server);
   using signals = flags.detach ? undefined : new SignalRelay();
   using raw = flags.detach ? undefined : terminal?.raw();
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
   const start = { argv: operands, io, ...startOptions(flags, { isLocal: server === undefined }) };
   const started = await client.start(start).catch(notStarted);
-  if (started instanceof ExecError) return tellNotStarted(started, flags);
+  if (started instanceof ExecError) return await tellNotStarted(started, flags);
   await using child = started;
   keepHeapSmall(); // not before: it costs what is still to be loaded its code cache, 5 ms
   if (flags.detach) return await leave(child);
@@ -118,18 +120,15 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   switch (parting) {
     case 'detached':
       await child.release();
-      terminal?.tidy();
+      await terminal?.tidy();
       raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
-      process.stderr.write(`\nsluice: detached; "sluice attach ${child.id}" comes back to it\n`);
+      await printError('\n');
+      await complain(`detached; "sluice attach ${child.id}" comes back to it`);
       return 0;
-    case 'stdoutGone':
-      await child.terminate();
-      await child.closed;
-      return stdoutGone;
     case 'ended': {
       const ending = await child.closed;
       if (kept !== undefined) await printKept(ending, kept.result(), flags);
-      if (ending.kind === 'lost') process.stderr.write(`sluice: ${await lossText(client)}\n`);
+      if (ending.kind === 'lost') await complain(await lossText(client));
       return exitStatus(ending);
     }
   }
@@ -159,7 +158,8 @@ function refuseContradictions(flags: ExecFlags, operands: readonly string[], ser
 async function openClient(flags: ExecFlags, server: NamedServer | undefined): Promise<Client> {
   if (server !== undefined) return openServer(server, flags);
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
-  return (await import('../local/index.js')).connectInProcess();
+  const surroundings = { cwd: localFolder(flags.cwd), env: process.env };
+  return (await import('../local/index.js')).connectInProcess({ surroundings });
 }
 
 function pipes(isStdinOpen: boolean): Io {
@@ -171,7 +171,7 @@ function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean
   const environment = environmentOf(flags, { env: process.env, isLocal });
   // Programs on a terminal need to know which kind it is, wherever they run.
   const kind = flags.tty ? { TERM: process.env['TERM'] ?? 'xterm-256color' } : {};
-  const folder = isLocal ? path.resolve(cwd ?? '.') : cwd;
+  const folder = isLocal ? localFolder(cwd) : cwd;
   return {
     ...environment,
     env: { ...kind, ...environment.env },
@@ -186,7 +186,7 @@ function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean
 
 async function leave(child: ProcessHandle): Promise<number> {
   await child.release();
-  process.stdout.write(`${child.id}\n`);
+  await print(`${child.id}\n`);
   return 0;
 }
 
@@ -195,12 +195,11 @@ function keysOf(flags: ExecFlags): DetachKeys {
 }
 
 async function printKept(ending: Ending, kept: Kept, { json }: ExecFlags): Promise<void> {
-  const streams = new OwnStreams();
-  if (json) return void (await streams.write(process.stdout, Buffer.from(endedJson(ending, kept))));
-  for (const target of ['stdout', 'stderr'] as const) {
-    const { bytes, droppedBytes } = kept[target];
-    await streams.write(process[target], bytes);
-    if (droppedBytes > 0) process.stderr.write(`sluice: ${droppedBytes} bytes of ${target} were dropped; see --max-output\n`);
+  if (json) return print(endedJson(ending, kept));
+  for (const name of ['stdout', 'stderr'] as const) {
+    const { bytes, droppedBytes } = kept[name];
+    await (name === 'stdout' ? print(bytes) : printError(bytes));
+    if (droppedBytes > 0) await complain(`${droppedBytes} bytes of ${name} were dropped; see --max-output`);
   }
 }
 
@@ -210,9 +209,8 @@ function notStarted(error: unknown): ExecError<'spawnFailed'> {
   throw error;
 }
 
-function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): number {
+async function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): Promise<number> {
   const status = failureStatus(error.data.failure);
-  if (json) process.stdout.write(notStartedJson(error, status));
-  else process.stderr.write(`sluice: ${error.message}\n`);
+  await (json ? print(notStartedJson(error, status)) : complain(error.message));
   return status;
 }

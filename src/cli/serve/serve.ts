@@ -8,6 +8,7 @@ import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
+import { complain, print } from '../own-output.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
@@ -37,7 +38,7 @@ async function execute(words: readonly Word[]): Promise<number> {
 async function stop(words: readonly Word[]): Promise<number> {
   if (words.length > 1) throw new UsageError('--stop takes no other options');
   const { stopDaemon } = await import('./daemon.js');
-  process.stderr.write((await stopDaemon()) ? '' : 'sluice: no server is running in the background\n');
+  if (!(await stopDaemon())) await complain('no server is running in the background');
   return 0;
 }
 
@@ -50,7 +51,7 @@ async function daemonise(words: readonly Word[]): Promise<number> {
     throw new Error('a server is running in the background already; "sluice serve --stop" ends it');
   }
   const flags = words.flatMap((word) => (word.kind === 'option' && word.name !== 'daemon' ? [spelled(word)] : []));
-  for (const address of await startDaemon(flags, process.cwd())) process.stdout.write(`${address}\n`);
+  for (const address of await startDaemon(flags, process.cwd())) await print(`${address}\n`);
   return 0;
 }
 
@@ -80,7 +81,14 @@ async function run(config: ServeConfig): Promise<void> {
   // Before anybody can know that the server is there, and so ask it to end.
   const asked = endingSignals.map(async (signal) => signalled(signal));
   // On stdio every line of stdout is a message, so the addresses go to the log only.
-  if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
+  if (!isOnStdio) {
+    try {
+      await print(door.urls.map((url) => `${url}\n`).join(''));
+    } catch (error) {
+      await Promise.all([door.close(), server.close()]); // without its addresses it is of no use
+      throw error;
+    }
+  }
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
   setTimeout(() => void settleServer(), settledMs).unref();
   const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
