@@ -10,6 +10,7 @@ import { environmentOf, environmentOptions } from './environment-options.js';
 import { type Kept, endedJson, notStartedJson } from './exec-result.js';
 import { keepHeapSmall } from './engine.js';
 import { exitStatus, failureStatus } from './exit-status.js';
+import { ignoredSignals } from './inherited-signals.js';
 import { joinStreams } from './joined-streams.js';
 import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
@@ -87,7 +88,8 @@ export const exec = defineCommand(
     options,
     operands: 'command',
     notes: [
-      'Signals sent to this program reach the command and everything in its group.',
+      'Signals sent to this program reach the command and everything in its group, except those it was started to ignore, as after nohup: ' +
+        'such a signal neither ends this program nor reaches the command, which ignores it as well when it runs here.',
       'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
         'when the server is lost, or stdin or stdout fails; 126 when the program cannot be executed; 127 when it does not exist; 141 when our stdout has lost its reader.',
     ],
@@ -159,7 +161,7 @@ async function openClient(flags: ExecFlags, server: NamedServer | undefined): Pr
   if (server !== undefined) return openServer(server, flags);
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
   const surroundings = { cwd: localFolder(flags.cwd), env: process.env };
-  return (await import('../local/index.js')).connectInProcess({ surroundings });
+  return (await import('../local/index.js')).connectInProcess({ surroundings, ignoredSignals: ignoredSignals() });
 }
 
 function pipes(isStdinOpen: boolean): Io {

@@ -2,6 +2,7 @@
 
 import type { ProcessHandle } from '../client/index.js';
 import type { DetachKeys } from './detach-keys.js';
+import { onSignals } from './inherited-signals.js';
 import { inputFailure, letGoOfInput, openInput } from './own-input.js';
 import type { OutputSink } from './own-output.js';
 import type { SignalRelay } from './signal-relay.js';
@@ -33,7 +34,7 @@ const inFlightBytes = 256 * 1024;
 export async function joinStreams(child: ProcessHandle, options: JoinOptions): Promise<Parting> {
   const leaving = new AbortController();
   const leave = () => leaving.abort();
-  using _signals = options.signals === undefined ? leaveOnSignals(leave) : options.signals.passTo(child);
+  using _signals = options.signals === undefined ? onSignals(leavingSignals, leave) : options.signals.passTo(child);
   try {
     return await new Promise<Parting>((resolve, reject) => {
       leaving.signal.addEventListener('abort', () => resolve('detached'));
@@ -87,13 +88,4 @@ function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: Join
     if (failure === undefined) end();
     else fail(failure);
   });
-}
-
-function leaveOnSignals(leave: () => void): Disposable {
-  for (const signal of leavingSignals) process.on(signal, leave);
-  return {
-    [Symbol.dispose]() {
-      for (const signal of leavingSignals) process.off(signal, leave);
-    },
-  };
 }

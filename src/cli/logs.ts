@@ -3,6 +3,7 @@
 import type { ProcessHandle } from '../client/index.js';
 import type { Chunk, ProcessStatus } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
+import { onSignals } from './inherited-signals.js';
 import { gapLine, print } from './own-output.js';
 import { PlainText } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
@@ -57,7 +58,7 @@ export const logs = defineCommand(
     await using client = await requireServer(flags);
     const status = await findProcess(client, name);
     await using handle = await attachTo(client, status, { follow: false });
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
+    using _signals = onSignals(['SIGINT', 'SIGTERM'], () => process.exit(0));
     await printLog(handle, status, flags);
     return 0;
   },

@@ -4,6 +4,7 @@
 import { readWords } from './command.js';
 import { commands, findCommand } from './commands.js';
 import { ownFailure, stdoutGone } from './exit-status.js';
+import { ignoreInherited } from './inherited-signals.js';
 import { ReaderGone, complain, print } from './own-output.js';
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
@@ -39,6 +40,7 @@ async function endWithFault(error: Error): Promise<void> {
 process.on('uncaughtException', (error) => void endWithFault(error));
 
 try {
+  ignoreInherited(process.env);
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   process.exitCode = await statusOf(error);

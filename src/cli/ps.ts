@@ -5,6 +5,7 @@ import type { Client } from '../client/index.js';
 import type { ProcessStatus } from '../protocol/index.js';
 import { type Flags, defineCommand } from './command.js';
 import { isColoured } from './colour.js';
+import { onSignals } from './inherited-signals.js';
 import { complain, print } from './own-output.js';
 import { processTable } from './print-table.js';
 import { chosenServer } from './server-choice.js';
@@ -65,7 +66,7 @@ async function watch(client: Client, flags: Flags<typeof options>): Promise<numb
   const isScreen = process.stdout.isTTY && !flags.json;
   const ended = new AbortController();
   const lost = client.ended.finally(() => ended.abort());
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void client.close());
+  using _signals = onSignals(['SIGINT', 'SIGTERM'], () => void client.close());
   let last = '';
   try {
     while (!ended.signal.aborted) {

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Client } from '../client/index.js';
 import { type Flags, UsageError } from './command.js';
+import { ignoringTheSame } from './inherited-signals.js';
 import { splitShellWords } from './shell-words.js';
 
 const group = 'Server';
@@ -71,7 +72,7 @@ export async function openServer(server: NamedServer, { reconnect }: Pick<Server
         ...(server.token === undefined ? {} : { token: server.token }),
       });
     case 'launched': {
-      const [command, ...args] = server.command;
+      const [command, ...args] = ignoringTheSame(server.command);
       return (await import('../local/index.js')).launchServer({ command, args });
     }
   }

@@ -25,9 +25,10 @@ export interface SpawnSpec {
 /** `auto` takes the Linux backend where it works and the portable one elsewhere. */
 export type BackendName = 'auto' | 'linux' | 'portable';
 
-export function createBackend(name: BackendName, clock: Clock): Backend {
+/** `ignoredSignals` are from now on ignored by this program too, because a child inherits that and nothing else; Linux backend only. */
+export function createBackend(name: BackendName, clock: Clock, ignoredSignals: readonly string[] = []): Backend {
   const libc = name === 'portable' ? undefined : loadLibc();
-  if (libc !== undefined) return new LinuxBackend(libc, clock);
+  if (libc !== undefined) return new LinuxBackend(libc, clock, ignoredSignals);
   if (name === 'linux') throw new Error('the Linux backend needs Linux and the optional dependency koffi');
   return new PortableBackend(clock);
 }

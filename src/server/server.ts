@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** What commands start from when they name no folder, and what environment policies inherit from; this program's own when absent. */
   readonly surroundings?: Surroundings;
+  /** Signals that this program and whatever it starts ignore, as after nohup; none when absent. Linux backend only. */
+  readonly ignoredSignals?: readonly string[];
   /** Paths that sandboxed commands must not reach, such as the server's own sockets. */
   readonly hiddenPaths?: readonly string[];
   /** Whether every program on this machine can connect without a credential, over the network: then no sandboxed command may use it. */
@@ -46,7 +48,7 @@ export class Server implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
     const logger = options.logger ?? silentLogger;
-    const backend = typeof options.backend === 'object' ? options.backend : lazyBackend(options.backend ?? 'auto', clock, logger);
+    const backend = typeof options.backend === 'object' ? options.backend : lazyBackend(options, clock, logger);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
@@ -150,9 +152,10 @@ export class Server implements AsyncDisposable {
   }
 }
 
-function lazyBackend(name: BackendName, clock: Clock, logger: Logger): LazyBackend {
+function lazyBackend({ backend: wanted, ignoredSignals }: ServerOptions, clock: Clock, logger: Logger): LazyBackend {
+  const name = typeof wanted === 'string' ? wanted : 'auto';
   const backend = new LazyBackend(() => {
-    const made = createBackend(name, clock);
+    const made = createBackend(name, clock, ignoredSignals);
     logger.info('ready to spawn', { backend: made.name });
     return made;
   });

@@ -20,6 +20,7 @@ import { isColoured } from '../colour.js';
 import { type Flags, type Input, UsageError, type Word, defineCommand } from '../command.js';
 import { environmentOf, environmentOptions } from '../environment-options.js';
 import { ownFailure, timedOut } from '../exit-status.js';
+import { onSignals } from '../inherited-signals.js';
 import { localFolder } from '../local-folder.js';
 import { letGoOfInput } from '../own-input.js';
 import { print } from '../own-output.js';
@@ -233,14 +234,7 @@ function interruptOnSignals(started: AgentRun): Disposable {
     isAsked = true;
   };
   const stop = () => void started.stop();
-  process.on('SIGINT', interrupt);
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-  return {
-    [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
-    },
-  };
+  return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => (signal === 'SIGINT' ? interrupt() : stop()));
 }
 
 function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: AgentAdapter; rest: readonly string[] } {

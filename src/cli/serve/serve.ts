@@ -1,6 +1,5 @@
 // `sluice serve`: a server in the foreground until it is asked to end, or, on stdio, until its client has gone.
 
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
@@ -8,6 +7,7 @@ import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
+import { onSignals } from '../inherited-signals.js';
 import { complain, print } from '../own-output.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
@@ -79,7 +79,7 @@ async function run(config: ServeConfig): Promise<void> {
   const door = await FrontDoor.open(server, { listen, credentials, tls, allowedOrigins, allowedHosts, metricsAccess, metrics });
   const isOnStdio = listen.length < config.listen.length;
   // Before anybody can know that the server is there, and so ask it to end.
-  const asked = endingSignals.map(async (signal) => signalled(signal));
+  const asked = new Promise<string>((resolve) => void onSignals(endingSignals, resolve));
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) {
     try {
@@ -91,7 +91,7 @@ async function run(config: ServeConfig): Promise<void> {
   }
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
   setTimeout(() => void settleServer(), settledMs).unref();
-  const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
+  const reason = await Promise.race([asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   const closing = server.close({ forceAfterMs: config.limits.forceAfterMs });
   await Promise.all([door.close(), closing]);
@@ -115,11 +115,6 @@ function hiddenPaths({ listen }: ServeConfig): string[] {
 
 function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
   return credentials.kind === 'none' && listen.some(({ kind }) => kind === 'websocket');
-}
-
-async function signalled(signal: (typeof endingSignals)[number]): Promise<string> {
-  await once(process, signal);
-  return signal;
 }
 
 /** What ends a server that nobody needs any more; nothing when it is to stay. */

@@ -27,6 +27,8 @@ export interface Libc {
   setFlags(attributes: Uint8Array, flags: number): number;
   setSigDefault(attributes: Uint8Array, set: Uint8Array): number;
   setSigMask(attributes: Uint8Array, set: Uint8Array): number;
+  /** Gives the handler there was: an address, or one of the small numbers of signal.h. */
+  signal(number: number, handler: number): number;
   /** Of the last call. */
   errno(): number;
 }
@@ -100,6 +102,7 @@ function bind(koffi: typeof Koffi): Libc {
     setFlags: libc.func('int posix_spawnattr_setflags(void *attr, short flags)'),
     setSigDefault: libc.func('int posix_spawnattr_setsigdefault(void *attr, void *set)'),
     setSigMask: libc.func('int posix_spawnattr_setsigmask(void *attr, void *set)'),
+    signal: libc.func('intptr_t signal(int number, intptr_t handler)'),
     errno: () => koffi.errno(),
   };
 }

@@ -47,10 +47,10 @@ export class LinuxBackend implements Backend {
   readonly #turns = new ReadTurns();
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
 
-  constructor(libc: Libc, clock: Clock) {
+  constructor(libc: Libc, clock: Clock, ignoredSignals: readonly string[] = []) {
     this.#libc = libc;
     this.#clock = clock;
-    this.#spawner = new Spawner(libc);
+    this.#spawner = new Spawner(libc, ignoredSignals);
     this.#reaper = new Reaper(libc, clock);
     this.#lineage = Lineage.create(libc);
     const quarry: Quarry = this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix };
