@@ -15,7 +15,8 @@ import { joinStreams } from './joined-streams.js';
 import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
 import { requireReadableInput } from './own-input.js';
-import { KeptOutput, OwnStreams, complain, print, printError } from './own-output.js';
+import { KeptOutput, OwnStreams } from './output-sink.js';
+import { complain, print, printError } from './own-output.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 

@@ -4,7 +4,7 @@ import type { ProcessHandle } from '../client/index.js';
 import type { DetachKeys } from './detach-keys.js';
 import { onSignals } from './inherited-signals.js';
 import { inputFailure, letGoOfInput, openInput } from './own-input.js';
-import type { OutputSink } from './own-output.js';
+import type { OutputSink } from './output-sink.js';
 import type { SignalRelay } from './signal-relay.js';
 
 export interface JoinOptions {

@@ -2,7 +2,8 @@
 
 import { type RetainedStream, type Stream, encodeBase64 } from '../protocol/index.js';
 import { UsageError, defineCommand } from './command.js';
-import { gapLine, print } from './own-output.js';
+import { gapLine } from './output-sink.js';
+import { print } from './own-output.js';
 import { PlainText } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';

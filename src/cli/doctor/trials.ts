@@ -83,9 +83,9 @@ async function startStray(server: Client, backend: 'linux' | 'portable'): Promis
   throw new Error(`the process to be left behind did not start: ${endingText(await parent.exit)}`);
 }
 
-/** A zombie is dead, whoever is late to collect it. */
+/** A zombie is dead, whoever is late to collect it; without /proc it cannot be told from the living. */
 function isLiving(pid: number): boolean {
-  if (process.platform === 'linux') return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
+  if (readText('/proc/self/stat') !== undefined) return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
   try {
     return process.kill(pid, 0);
   } catch (error) {
