@@ -10,7 +10,7 @@ const signals = 'HUP INT QUIT PIPE TERM USR1 USR2 TSTP TTIN TTOU';
  * two dashes keep our options, such as --env-file, from being Node's. What is assigned here could be a variable of the user's, and so is
  * not called anything simpler. No line may hold the two characters that end a comment of JavaScript.
  */
-export const shellHead = `#!/bin/sh
+export const shellHead = `#!/usr/bin/env sh
 ':' /*
 unset SLUICE_IGNORED_SIGNALS
 sluice_mask=unknown

@@ -1,16 +1,19 @@
 // What Sluice could not write or read is never success: a reader that has gone is told by 141 alone, everything else by one line and 125.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Background } from '../support/cli.js';
+import { Background, collect } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { inShell } from '../support/shell.js';
+import { program } from '../support/sluice-server.js';
 
 const agent = `"${process.execPath}" "${fileURLToPath(new URL('../fixtures/agent.js', import.meta.url))}" ""`;
 const runAgent = 'sluice agent run --adapter jsonl --turn-end type=end';
@@ -113,6 +116,22 @@ describe('what cannot be written', () => {
   });
 });
 
+describe('a fault of our own', () => {
+  guardAgainstLeaks();
+
+  test('is one line and 125, without a stack trace, and ends the command', async () => {
+    const fault = `process.stdin.once('data', () => { throw new Error('out of \\x1b[2Jorder\\nfor good'); });`;
+    const flag = `data:text/javascript,${encodeURIComponent(fault)}`;
+    const child = spawn(process.execPath, ['--import', flag, program, 'exec', '--', 'sh', '-c', 'echo $$; exec sleep 600']);
+    const stderr = collect(child.stderr);
+    const [pid] = (await once(child.stdout, 'data')) as [Buffer];
+    child.stdin.end('now\n');
+    const [status] = (await once(child, 'close')) as [number | null];
+    assert.deepEqual([status, Buffer.concat(stderr).toString()], [125, 'sluice: out of \\x1b[2Jorder for good\n']);
+    await eventually(async () => assert.deepEqual(await living([Number(pid.toString())]), []));
+  });
+});
+
 describe('a current folder that has been removed', () => {
   let folder = '';
   before(() => (folder = mkdtempSync(join(tmpdir(), 'sluice-'))));
@@ -124,6 +143,11 @@ describe('a current folder that has been removed', () => {
 
   test('does not matter to a command with a folder of its own', async () => {
     assert.deepEqual(await inRemoved('sluice exec -C / -- pwd'), { status: 0, stdout: '/\n', stderr: '' });
+    // The shell at the head of the program may remark on the folder.
+    const { status, stdout } = await inRemoved(
+      'PATH="$(dirname "$SLUICE_TEST_NODE"):$PATH" "$SLUICE_TEST_PROGRAM" exec -C / -- pwd',
+    );
+    assert.deepEqual([status, stdout], [0, '/\n']);
     assert.equal((await inRemoved(`${runAgent} -C / hello -- ${agent} | tail -1`)).stdout, 'completed\n');
   });
 
