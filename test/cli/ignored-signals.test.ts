@@ -47,7 +47,7 @@ describe('a signal that was ignored when sluice was started', () => {
 
   test('does not end exec, nor reach its command: in the background of a script', async () => {
     // The shell gives a background command SIGINT and SIGQUIT ignored, and passes our signals on by its pid.
-    const script = `exec 3<&0; "$P" exec -- ${untilLine} <&3 & trap "kill -s INT $!; kill -s QUIT $!" USR1
+    const script = `trap 'kill -s INT $!; kill -s QUIT $!' USR1; exec 3<&0; "$P" exec -- ${untilLine} <&3 &
       status=129; while [ $status -gt 128 ]; do wait $!; status=$?; done; exit $status`;
     await survives(started(script), ['SIGUSR1']);
   });

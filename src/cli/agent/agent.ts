@@ -165,7 +165,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
     const [outcome] = await Promise.all([outcomeOf(started, flags), show(started, flags)]);
     return statusOf(outcome);
   } catch (error) {
-    await started.stop(); // nobody would see what it does
+    await started.stop(); // an agent whose doings or prompts are lost does not go on
     throw error;
   } finally {
     if (flags['prompts-from-stdin']) letGoOfInput();
