@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync 
 import path from 'node:path';
 import { build, transform } from 'esbuild';
 import { packSuffix, packedCommands, writePacks } from './pack.mjs';
+import { shellHead } from './starter.mjs';
 import { root } from './tool.mjs';
 
 /** Stay packages: they have binaries. */
@@ -23,8 +24,7 @@ const oldestNode = 'node20.19';
  * Without: Node 22 and newer keep what they have compiled. In the user's own folder: whoever can write there decides what is run, so
  * the default below /tmp, which belongs to whoever comes first, will not do.
  */
-const starter = `#!/usr/bin/env node
-'use strict';
+const starter = `${shellHead}'use strict';
 const pack = __dirname + '/' + process.argv[2] + ${packSuffix};
 const { readFileSync } = require('node:fs');
 let cachedData;

@@ -82,11 +82,11 @@ const exitStatus = [
   ['0', 'What was asked for is done.'],
   ['1', 'kill: one of the processes had ended before; doctor: something is broken.'],
   [String(timedOut), 'The time that --timeout or --idle-timeout gives was up.'],
-  [String(ownFailure), 'Sluice itself failed: it was used wrongly, or a server is lost or refuses.'],
+  [String(ownFailure), 'Sluice itself failed: it was used wrongly, a server is lost or refuses, or stdin or stdout fails.'],
   [String(failureStatus('notExecutable')), 'The program cannot be executed.'],
   [String(failureStatus('programNotFound')), 'The program does not exist.'],
   ['128+N', 'Signal N ended the command.'],
-  [String(stdoutGone), 'Nobody reads our stdout any more.'],
+  [String(stdoutGone), 'Our stdout has lost its reader.'],
   ['other', 'The command’s own, which exec, attach and wait pass on.'],
 ];
 

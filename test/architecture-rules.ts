@@ -104,6 +104,13 @@ export const noFileIsLong: Rule = (sources) =>
 export const nothingIsAny: Rule = (sources) =>
   eachMatch(sources, (text) => withoutStrings(withoutComments(text)), /(?<![.\w$])any\b(?!\s*[(:])/);
 
+export const onlyOwnOutputWrites: Rule = (sources) =>
+  eachMatch(
+    sources.filter((source) => source.path.startsWith('cli/') && source.path !== 'cli/own-output.ts'),
+    (text) => withoutStrings(withoutComments(text)),
+    /\bstd(?:out|err)\.write\b|\bconsole\b/,
+  );
+
 export const exportsAreNamed: Rule = (sources) =>
   eachMatch(
     sources,

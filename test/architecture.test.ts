@@ -77,6 +77,11 @@ holds('nothing is any', rules.nothingIsAny, {
   'a type argument': { 'server/server.ts': 'const table = new Map<string, any>();' },
 });
 
+holds('only one file of the command line writes to stdout and stderr', rules.onlyOwnOutputWrites, {
+  'a line that may be lost without a word': { 'cli/ps.ts': 'process.stdout.write(table);' },
+  'a complaint that may end us': { 'cli/kill.ts': "process.stderr.write('sluice: no');" },
+});
+
 holds('exports are named', rules.exportsAreNamed, {
   'a star': { 'client/index.ts': "export * from './client.js';" },
   'a default': { 'client/client.ts': 'export default class {}' },

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { shellHead } from '../starter.mjs';
 import { root } from '../tool.mjs';
 
 /** Most that a process may allocate. A mutant that grows without end must not take the machine with it. */
@@ -30,7 +31,7 @@ const namespace = [
 ];
 
 /** The program without its packs, which would have to be made again for each mutant. */
-const starter = "#!/usr/bin/env node\nimport(require('node:url').pathToFileURL(`${__dirname}/../cli/main.js`));\n";
+const starter = `${shellHead}import(require('node:url').pathToFileURL(\`\${__dirname}/../cli/main.js\`));\n`;
 
 /** What no test looks at, and what is put there in another way. */
 const leftOut = ['.git', 'node_modules', path.join('dist', 'bin')];

@@ -3,10 +3,10 @@
 import { isatty } from 'node:tty';
 import { UsageError, defineCommand } from './command.js';
 import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
-import { exitStatus, stdoutGone } from './exit-status.js';
+import { exitStatus } from './exit-status.js';
 import { joinStreams } from './joined-streams.js';
 import { LocalTerminal } from './local-terminal.js';
-import { OwnStreams } from './own-output.js';
+import { OwnStreams } from './output-sink.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { SignalRelay } from './signal-relay.js';
 import { lossText, serverOptions } from './server-options.js';
@@ -44,7 +44,7 @@ export const attach = defineCommand(
     if (name === undefined || other !== undefined) throw new UsageError('attach needs one process, as in: sluice attach NAME');
     const detachKeys = new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
     const streams = new OwnStreams();
-    await using client = await requireServer(flags, (text) => streams.tell(text));
+    await using client = await requireServer(flags, (text) => void streams.tell(text));
     const status = await findProcess(client, name);
     const isDriving = !flags['read-only'];
     const terminal = status.io.kind === 'pty' ? new LocalTerminal() : undefined;
@@ -64,13 +64,11 @@ export const attach = defineCommand(
     });
     switch (parting) {
       case 'detached':
-        terminal?.tidy();
+        await terminal?.tidy();
         return 0;
-      case 'stdoutGone':
-        return stdoutGone;
       case 'ended': {
         const ending = await child.closed;
-        if (ending.kind === 'lost') streams.tell(await lossText(client));
+        if (ending.kind === 'lost') await streams.tell(await lossText(client));
         return exitStatus(ending);
       }
     }

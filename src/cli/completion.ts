@@ -6,6 +6,7 @@ import { bashScript } from './completion-bash.js';
 import { fishScript } from './completion-fish.js';
 import { completedCommands, shells } from './completion-table.js';
 import { zshScript } from './completion-zsh.js';
+import { print } from './own-output.js';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
@@ -38,7 +39,7 @@ export const completion = defineCommand(
       const got = operands.length === 0 ? '' : `, got "${operands.join(' ')}"`;
       throw new UsageError(`completion needs one of ${shells.join(', ')}${got}; as in: sluice completion bash`);
     }
-    process.stdout.write(scripts[shell](await completedCommands(commands)));
+    await print(scripts[shell](await completedCommands(commands)));
     return 0;
   },
 );

@@ -3,6 +3,7 @@
 import type { CollectedStream } from '../client/index.js';
 import { type Ending, type ExecError, encodeBase64 } from '../protocol/index.js';
 import { exitStatus } from './exit-status.js';
+import { jsonLine } from './visible-text.js';
 
 export interface Kept {
   readonly stdout: CollectedStream;
@@ -10,7 +11,7 @@ export interface Kept {
 }
 
 export function endedJson(ending: Ending, { stdout, stderr }: Kept): string {
-  return line({
+  return jsonLine({
     code: ending.kind === 'code' ? ending.code : null,
     signal: ending.kind === 'signal' ? ending.signal : null,
     reason: ending.reason,
@@ -24,13 +25,9 @@ export function endedJson(ending: Ending, { stdout, stderr }: Kept): string {
 
 export function notStartedJson(error: ExecError<'spawnFailed'>, status: number): string {
   const { failure, problem } = error.data;
-  return line({ code: null, signal: null, reason: 'spawnFailed', exitStatus: status, failure, problem });
+  return jsonLine({ code: null, signal: null, reason: 'spawnFailed', exitStatus: status, failure, problem });
 }
 
 function streamJson({ bytes, text, droppedBytes }: CollectedStream) {
   return { text, base64: encodeBase64(bytes), bytes: bytes.length + droppedBytes, truncated: droppedBytes > 0, droppedBytes };
-}
-
-function line(result: object): string {
-  return `${JSON.stringify(result)}\n`;
 }

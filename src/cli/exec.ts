@@ -1,6 +1,5 @@
 // `sluice exec`: one command, its streams joined to ours; here, on a server, or left to one.
 
-import path from 'node:path';
 import { isatty } from 'node:tty';
 import type { Client, ProcessHandle, StartOptions } from '../client/index.js';
 import { randomBytes } from '../process/index.js';
@@ -10,10 +9,14 @@ import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
 import { environmentOf, environmentOptions } from './environment-options.js';
 import { type Kept, endedJson, notStartedJson } from './exec-result.js';
 import { keepHeapSmall } from './engine.js';
-import { exitStatus, failureStatus, stdoutGone } from './exit-status.js';
+import { exitStatus, failureStatus } from './exit-status.js';
+import { ignoredSignals } from './inherited-signals.js';
 import { joinStreams } from './joined-streams.js';
+import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
-import { KeptOutput, OwnStreams } from './own-output.js';
+import { requireReadableInput } from './own-input.js';
+import { KeptOutput, OwnStreams } from './output-sink.js';
+import { complain, print, printError } from './own-output.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
@@ -86,11 +89,12 @@ export const exec = defineCommand(
     options,
     operands: 'command',
     notes: [
-      'Signals sent to this program reach the command and everything in its group.',
+      'Signals sent to this program reach the command and everything in its group, except those it was started to ignore, as after nohup: ' +
+        'such a signal neither ends this program nor reaches the command, which ignores it as well when it runs here.',
       'When the connection to a server is lost for more than a second, a line on stderr says so, and for how long it is tried to come back; ' +
         'see --reconnect. When the server has stopped, this program ends at once.',
       'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
-        'when the server is lost; 126 when the program cannot be executed; 127 when it does not exist; 141 when nobody reads our stdout any more.',
+        'when the server is lost, or stdin or stdout fails; 126 when the program cannot be executed; 127 when it does not exist; 141 when our stdout has lost its reader.',
     ],
   },
   run,
@@ -101,6 +105,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   refuseContradictions(flags, operands, server);
   const terminal = flags.tty ? new LocalTerminal() : undefined;
   const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
+  if (isStdinForwarded) requireReadableInput(); // before anything is started
   const streams = new OwnStreams();
   await using client = await openClient(flags, server, streams);
   using signals = flags.detach ? undefined : new SignalRelay();
@@ -108,7 +113,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
   const start = { argv: operands, io, ...startOptions(flags, { isLocal: server === undefined }) };
   const started = await client.start(start).catch(notStarted);
-  if (started instanceof ExecError) return tellNotStarted(started, flags);
+  if (started instanceof ExecError) return await tellNotStarted(started, flags);
   await using child = started;
   keepHeapSmall(); // not before: it costs what is still to be loaded its code cache, 5 ms
   if (flags.detach) return await leave(child);
@@ -121,19 +126,16 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   switch (parting) {
     case 'detached':
       await child.release();
-      terminal?.tidy();
+      await terminal?.tidy();
       raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
-      process.stderr.write(`\nsluice: detached; "sluice attach ${child.id}" comes back to it\n`);
+      await printError('\n');
+      await complain(`detached; "sluice attach ${child.id}" comes back to it`);
       return 0;
-    case 'stdoutGone':
-      await child.terminate();
-      await child.closed;
-      return stdoutGone;
     case 'ended': {
       const ending = await child.closed;
       if (kept !== undefined) await printKept(ending, kept.result(), { json: flags.json, streams });
-      if (ending.kind === 'lost') streams.tell(await lossText(client));
-      if (ending.reason === 'disconnected') streams.tell('the server has stopped, and has ended the command');
+      if (ending.kind === 'lost') await streams.tell(await lossText(client));
+      if (ending.reason === 'disconnected') await streams.tell('the server has stopped, and has ended the command');
       return exitStatus(ending);
     }
   }
@@ -161,9 +163,11 @@ function refuseContradictions(flags: ExecFlags, operands: readonly string[], ser
 }
 
 async function openClient(flags: ExecFlags, server: NamedServer | undefined, streams: OwnStreams): Promise<Client> {
-  if (server !== undefined) return openServer(server, flags, (text) => streams.tell(text));
+  if (server !== undefined) return openServer(server, flags, (text) => void streams.tell(text));
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
-  return (await import('../local/index.js')).connectInProcess({ orphans: 'adopt' });
+  const surroundings = { cwd: localFolder(flags.cwd), env: process.env };
+  const { connectInProcess } = await import('../local/index.js');
+  return connectInProcess({ surroundings, orphans: 'adopt', ignoredSignals: ignoredSignals() });
 }
 
 function pipes(isStdinOpen: boolean): Io {
@@ -175,7 +179,7 @@ function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean
   const environment = environmentOf(flags, { env: process.env, isLocal });
   // Programs on a terminal need to know which kind it is, wherever they run.
   const kind = flags.tty ? { TERM: process.env['TERM'] ?? 'xterm-256color' } : {};
-  const folder = isLocal ? path.resolve(cwd ?? '.') : cwd;
+  const folder = isLocal ? localFolder(cwd) : cwd;
   return {
     ...environment,
     env: { ...kind, ...environment.env },
@@ -190,7 +194,7 @@ function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean
 
 async function leave(child: ProcessHandle): Promise<number> {
   await child.release();
-  process.stdout.write(`${child.id}\n`);
+  await print(`${child.id}\n`);
   return 0;
 }
 
@@ -203,11 +207,11 @@ async function printKept(
   kept: Kept,
   { json, streams }: { readonly json: boolean; readonly streams: OwnStreams },
 ): Promise<void> {
-  if (json) return void (await streams.write(process.stdout, Buffer.from(endedJson(ending, kept))));
-  for (const target of ['stdout', 'stderr'] as const) {
-    const { bytes, droppedBytes } = kept[target];
-    await streams.write(process[target], bytes);
-    if (droppedBytes > 0) streams.tell(`${droppedBytes} bytes of ${target} were dropped; see --max-output`);
+  if (json) return streams.write('stdout', endedJson(ending, kept));
+  for (const name of ['stdout', 'stderr'] as const) {
+    const { bytes, droppedBytes } = kept[name];
+    await streams.write(name, bytes);
+    if (droppedBytes > 0) await streams.tell(`${droppedBytes} bytes of ${name} were dropped; see --max-output`);
   }
 }
 
@@ -217,9 +221,8 @@ function notStarted(error: unknown): ExecError<'spawnFailed'> {
   throw error;
 }
 
-function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): number {
+async function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): Promise<number> {
   const status = failureStatus(error.data.failure);
-  if (json) process.stdout.write(notStartedJson(error, status));
-  else process.stderr.write(`sluice: ${error.message}\n`);
+  await (json ? print(notStartedJson(error, status)) : complain(error.message));
   return status;
 }

@@ -3,13 +3,13 @@
 import { constants } from 'node:os';
 import type { Ending, SpawnFailure } from '../protocol/index.js';
 
-/** Sluice itself could not do what was asked: wrong usage, a server that is lost or refuses. */
+/** Sluice itself could not do what was asked: wrong usage, a server that is lost or refuses, output that cannot be written. */
 export const ownFailure = 125;
 
 /** As timeout(1) has it. */
 export const timedOut = 124;
 
-/** As if SIGPIPE had ended us: whoever read our stdout has gone. */
+/** As if SIGPIPE had ended us: the reader of our stdout has gone. */
 export const stdoutGone = 141;
 
 export function exitStatus(ending: Ending): number {

@@ -3,6 +3,7 @@
 import { UsageError, defineCommand } from './command.js';
 import { commands, findCommand } from './commands.js';
 import { commandHelp, overview } from './help.js';
+import { print } from './own-output.js';
 
 export const help = defineCommand(
   {
@@ -15,7 +16,7 @@ export const help = defineCommand(
   },
   async ({ operands: [name, other] }) => {
     if (other !== undefined) throw new UsageError('help explains one command at a time');
-    process.stdout.write(name === undefined ? overview(commands) : commandHelp((await findCommand(name).load()).manual));
+    await print(name === undefined ? overview(commands) : commandHelp((await findCommand(name).load()).manual));
     return 0;
   },
 );

@@ -1,11 +1,10 @@
 // Our streams and a process's, joined: what arrives on stdin goes there, what it writes comes here.
 
-import { once } from 'node:events';
-import { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import type { ProcessHandle } from '../client/index.js';
 import type { DetachKeys } from './detach-keys.js';
-import type { OutputSink } from './own-output.js';
+import { onSignals } from './inherited-signals.js';
+import { inputFailure, letGoOfInput, openInput } from './own-input.js';
+import type { OutputSink } from './output-sink.js';
 import type { SignalRelay } from './signal-relay.js';
 
 export interface JoinOptions {
@@ -19,7 +18,7 @@ export interface JoinOptions {
   readonly sink: OutputSink;
 }
 
-export type Parting = 'ended' | 'detached' | 'stdoutGone';
+export type Parting = 'ended' | 'detached';
 
 const leavingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -28,36 +27,39 @@ const ctrlC = 0x03;
 /** Input on its way to the process before ours is held back: enough to keep a fast reader busy. */
 const inFlightBytes = 256 * 1024;
 
-/** Resolves when nothing more can come from the process, or it is to go on without us. */
+/**
+ * Resolves when nothing more can come from the process, or it is to go on without us. Rejects when our stdin cannot be read or the sink
+ * cannot take the output; what becomes of the process then is for the caller.
+ */
 export async function joinStreams(child: ProcessHandle, options: JoinOptions): Promise<Parting> {
   const leaving = new AbortController();
   const leave = () => leaving.abort();
-  const detached = once(leaving.signal, 'abort').then((): Parting => 'detached');
-  using _signals = options.signals === undefined ? leaveOnSignals(leave) : options.signals.passTo(child);
+  using _signals = options.signals === undefined ? onSignals(leavingSignals, leave) : options.signals.passTo(child);
   try {
-    if (options.stdin !== 'none') readStdin(child, options, leave);
-    return await Promise.race([forwardOutput(child, options.sink), detached]);
+    return await new Promise<Parting>((resolve, reject) => {
+      leaving.signal.addEventListener('abort', () => resolve('detached'));
+      if (options.stdin !== 'none') readStdin(child, options, { leave, fail: reject });
+      forwardOutput(child, options.sink).then(resolve, reject);
+    });
   } finally {
-    if (options.stdin !== 'none') letGoOfStdin();
+    if (options.stdin !== 'none') letGoOfInput();
   }
 }
 
 async function forwardOutput(child: ProcessHandle, sink: OutputSink): Promise<Parting> {
-  for await (const chunk of child.output) if ((await sink.take(chunk)) === 'gone') return 'stdoutGone';
+  for await (const chunk of child.output) await sink.take(chunk);
   return 'ended';
 }
 
-/** A read on it would keep us alive. A terminal stays open: what was changed about it is yet to be put right. */
-function letGoOfStdin(): void {
-  const stdin: Readable = process.stdin; // a file's is no socket, whatever its type says
-  stdin.pause();
-  if (stdin instanceof Socket) stdin.unref();
-  else stdin.destroy();
+/** How the join can end before the process does. */
+interface Exits {
+  readonly leave: () => void;
+  readonly fail: (error: Error) => void;
 }
 
 /** At the pace the command reads; what is typed after it stopped reading goes nowhere. */
-function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: JoinOptions, leave: () => void): void {
-  const { stdin } = process;
+function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: JoinOptions, { leave, fail }: Exits): void {
+  const stdin = openInput();
   let waitingBytes = 0;
   const forward = (bytes: Uint8Array) => {
     waitingBytes += bytes.length;
@@ -81,14 +83,9 @@ function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: Join
     if (isDetached || (use === 'watch' && piece.includes(ctrlC))) leave();
   });
   stdin.on('end', end);
-  stdin.on('error', end); // a terminal that went away reads as an error
-}
-
-function leaveOnSignals(leave: () => void): Disposable {
-  for (const signal of leavingSignals) process.on(signal, leave);
-  return {
-    [Symbol.dispose]() {
-      for (const signal of leavingSignals) process.off(signal, leave);
-    },
-  };
+  stdin.on('error', (error) => {
+    const failure = inputFailure(error);
+    if (failure === undefined) end();
+    else fail(failure);
+  });
 }

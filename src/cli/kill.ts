@@ -3,6 +3,7 @@
 import type { Client } from '../client/index.js';
 import type { ProcessStatus } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
+import { complain } from './own-output.js';
 import { attachTo, pickProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 
@@ -62,6 +63,6 @@ async function end(client: Client, status: ProcessStatus, flags: Flags<typeof op
       : await handle.signal(flags.signal);
   if (flags.signal === undefined) await handle.closed;
   if (isDone) return 'done';
-  process.stderr.write(`sluice: ${status.processId} has ended already\n`);
+  await complain(`${status.processId} has ended already`);
   return 'alreadyEnded';
 }

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { ProcessHandle } from '../client/index.js';
 import type { Size } from '../protocol/index.js';
+import { print } from './own-output.js';
 
 /** What a terminal has when ours is none, as in a script. */
 const fallbackSize = { rows: 24, cols: 80 };
@@ -55,7 +56,7 @@ export class LocalTerminal {
   }
 
   /** For when a program goes on without us. */
-  tidy(): void {
-    if (process.stdout.isTTY) process.stdout.write(plainModes);
+  async tidy(): Promise<void> {
+    if (process.stdout.isTTY) await print(plainModes);
   }
 }

@@ -3,8 +3,9 @@
 import type { ProcessHandle } from '../client/index.js';
 import type { Chunk, ProcessStatus } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
-import { stdoutGone } from './exit-status.js';
-import { OwnStreams, gapLine } from './own-output.js';
+import { onSignals } from './inherited-signals.js';
+import { gapLine } from './output-sink.js';
+import { print } from './own-output.js';
 import { PlainText } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
@@ -58,12 +59,13 @@ export const logs = defineCommand(
     await using client = await requireServer(flags);
     const status = await findProcess(client, name);
     await using handle = await attachTo(client, status, { follow: false });
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
-    return await print(handle, status, flags);
+    using _signals = onSignals(['SIGINT', 'SIGTERM'], () => process.exit(0));
+    await printLog(handle, status, flags);
+    return 0;
   },
 );
 
-async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<number> {
+async function printLog(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<void> {
   const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
   const endSeq = status.nextSeq - 1;
   let cursor: Cursor = { afterSeq: flags['since-seq'] ?? 0 };
@@ -73,10 +75,8 @@ async function print(handle: ProcessHandle, status: ProcessStatus, flags: LogFla
     cursor = before.cursor;
   }
   const lastSeq = flags.follow ? Infinity : endSeq;
-  for await (const piece of past(handle, { cursor, lastSeq }, flags)) {
-    if ((await printer.print(piece)) === 'gone') return stdoutGone;
-  }
-  return (await printer.end()) === 'gone' ? stdoutGone : 0;
+  for await (const piece of past(handle, { cursor, lastSeq }, flags)) await printer.print(piece);
+  await printer.end();
 }
 
 /** What there is after the cursor, at least up to `lastSeq`; waits for more until then. Returns where it stopped. */
@@ -136,7 +136,6 @@ function lastLines(pieces: readonly Piece[], lines: number): Piece[] {
 const lineFeed = 0x0a;
 
 class Printer {
-  readonly #streams = new OwnStreams();
   readonly #plain: Map<Piece['stream'], PlainText> | undefined;
   #isLineBegun = false;
 
@@ -144,7 +143,7 @@ class Printer {
     this.#plain = isPlain ? new Map() : undefined;
   }
 
-  async print({ stream, bytes, droppedBytes }: Piece): Promise<'taken' | 'gone'> {
+  async print({ stream, bytes, droppedBytes }: Piece): Promise<void> {
     if (droppedBytes > 0) await this.#write(Buffer.from(`${this.#isLineBegun ? '\n' : ''}${gapLine(droppedBytes)}`));
     if (this.#plain === undefined) return this.#write(bytes);
     const text = this.#plain.get(stream) ?? new PlainText();
@@ -152,15 +151,13 @@ class Printer {
     return this.#write(text.push(bytes));
   }
 
-  async end(): Promise<'taken' | 'gone'> {
-    let result: 'taken' | 'gone' = 'taken';
-    for (const text of this.#plain?.values() ?? []) result = await this.#write(text.end());
-    return result;
+  async end(): Promise<void> {
+    for (const text of this.#plain?.values() ?? []) await this.#write(text.end());
   }
 
-  async #write(bytes: Uint8Array): Promise<'taken' | 'gone'> {
-    if (bytes.length === 0) return 'taken';
+  async #write(bytes: Uint8Array): Promise<void> {
+    if (bytes.length === 0) return;
     this.#isLineBegun = bytes.at(-1) !== lineFeed;
-    return this.#streams.write(process.stdout, bytes);
+    await print(bytes);
   }
 }

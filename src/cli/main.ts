@@ -3,30 +3,45 @@
 
 import { readWords } from './command.js';
 import { commands, findCommand } from './commands.js';
-import { ownFailure } from './exit-status.js';
+import { ownFailure, stdoutGone } from './exit-status.js';
+import { ignoreInherited } from './inherited-signals.js';
+import { ReaderGone, complain, print } from './own-output.js';
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
   switch (name) {
     case '--version':
     case '-V':
-      process.stdout.write(`${(await import('../server/index.js')).version}\n`);
+      await print(`${(await import('../server/index.js')).version}\n`);
       return 0;
     case undefined:
     case '--help':
     case '-h':
-      process.stdout.write((await import('./help.js')).overview(commands));
+      await print((await import('./help.js')).overview(commands));
       return 0;
   }
   const command = await findCommand(name).load();
   const words = readWords(command.manual, args);
   if (!words.some(({ kind }) => kind === 'help')) return command.execute(words);
-  process.stdout.write((await import('./help.js')).commandHelp(command.manual));
+  await print((await import('./help.js')).commandHelp(command.manual));
   return 0;
 }
 
+async function statusOf(error: unknown): Promise<number> {
+  if (error instanceof ReaderGone) return stdoutGone;
+  await complain(error instanceof Error ? error.message : String(error));
+  return ownFailure;
+}
+
+/** A fault of our own is told in one line too. A server has a log for it, and listens itself. */
+async function endWithFault(error: Error): Promise<void> {
+  if (process.listenerCount('uncaughtException') === 1) process.exit(await statusOf(error));
+}
+
+process.on('uncaughtException', (error) => void endWithFault(error));
+
 try {
+  ignoreInherited(process.env);
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`sluice: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = ownFailure;
+  process.exitCode = await statusOf(error);
 }

@@ -1,93 +1,60 @@
-// Where a process's output goes. Each takes chunks at its own pace, and says when there is nobody left to take them for.
+// Our own stdout and stderr. What is written to them arrives whole, or the caller learns that it did not: a reader that has gone and
+// a failed write are two different errors. Nothing else in the command line writes to either of them.
 
-import { once } from 'node:events';
-import { type CollectedStream, OutputCollector, type OutputChunk } from '../client/index.js';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import { StreamFailure } from './stream-failure.js';
+import { visible } from './visible-text.js';
 
-export interface OutputSink {
-  /** `gone`: whoever read our stdout has gone away. */
-  take(chunk: OutputChunk): Promise<'taken' | 'gone'>;
+/** The reader of our stdout has gone. It knows, so the exit status alone tells. */
+export class ReaderGone extends Error {
+  override readonly name = 'ReaderGone';
 }
 
-/** To our own stdout and stderr, at once. */
-export class OwnStreams implements OutputSink {
-  /** What stands before our next line on stderr did not end its own. */
-  #isLineBegun = false;
-  readonly #stdoutGone: Promise<'gone'>;
-  #isStdoutGone = false;
-  #isStderrGone = false;
+/** Resolves when stdout has taken all of it. Rejects with `ReaderGone`, or with `StreamFailure` when it is lost for another reason. */
+export async function print(text: string | Uint8Array): Promise<void> {
+  const error = await write('stdout', text);
+  if (error === undefined) return;
+  if (isReaderGone(error)) throw new ReaderGone('the reader of stdout has gone', { cause: error });
+  throw new StreamFailure('cannot write to stdout', error);
+}
 
-  constructor() {
-    this.#stdoutGone = once(process.stdout, 'error').then(
-      (): 'gone' => 'gone',
-      (): 'gone' => 'gone',
-    );
-    void this.#stdoutGone.then(() => (this.#isStdoutGone = true));
-    process.stderr.on('error', () => (this.#isStderrGone = true)); // nobody to tell; the command goes on
-  }
+/** The same for stderr, which can be without a reader: the work goes on. */
+export async function printError(text: string | Uint8Array): Promise<void> {
+  const error = await write('stderr', text);
+  if (error !== undefined && !isReaderGone(error)) throw new StreamFailure('cannot write to stderr', error);
+}
 
-  async take({ stream, bytes, droppedBytes }: OutputChunk): Promise<'taken' | 'gone'> {
-    if (droppedBytes > 0) this.#writeLine(gapText(droppedBytes));
-    return this.write(stream === 'stderr' ? process.stderr : process.stdout, bytes);
-  }
+/** A line of ours on stderr, whatever the text holds. There is no place left to report that it cannot be written. */
+export async function complain(text: string): Promise<void> {
+  // A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing.
+  const lineEnd = process.stderr.isTTY ? '\r\n' : '\n';
+  await write('stderr', `sluice: ${visible(text.trim().replaceAll(/\s*\n\s*/g, ' '))}${lineEnd}`);
+}
 
-  async write(target: NodeJS.WriteStream, bytes: Uint8Array): Promise<'taken' | 'gone'> {
-    if (this.#isStdoutGone) return 'gone';
-    if (target === process.stderr && this.#isStderrGone) return 'taken';
-    this.#noteColumn(target, bytes);
-    if (target.write(bytes)) return 'taken';
-    const taken = once(target, 'drain').then(
-      (): 'taken' => 'taken',
-      (): 'taken' => 'taken',
-    );
-    return Promise.race([taken, this.#stdoutGone]);
-  }
+const descriptors = { stdout: 1, stderr: 2 } as const;
 
-  /** A message of ours, on a line of its own whatever the command has written. */
-  tell(text: string): void {
-    this.#writeLine(`sluice: ${text}`);
-  }
+/** What went wrong, once everything is written or the rest is lost. */
+async function write(name: 'stdout' | 'stderr', text: string | Uint8Array): Promise<Error | undefined> {
+  const stream: Writable = process[name]; // a file's is no socket, whatever its type says
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+  // Only a pipe, a socket or a terminal is a Socket. For a file Node takes a short write, as on a disk that is nearly full, for a whole one.
+  if (!(stream instanceof Socket)) return writeToFile(descriptors[name], bytes);
+  // Each write tells its own caller; an error event without a listener would end us.
+  if (stream.listenerCount('error') === 0) stream.on('error', () => {});
+  return new Promise((resolve) => stream.write(bytes, (error) => resolve(error ?? undefined)));
+}
 
-  #writeLine(text: string): void {
-    if (this.#isStderrGone) return;
-    // A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing.
-    const lineEnd = process.stderr.isTTY ? '\r\n' : '\n';
-    process.stderr.write(`${this.#isLineBegun ? lineEnd : ''}${text}${lineEnd}`);
-    this.#isLineBegun = false;
-  }
-
-  /** Where the cursor is left. On a terminal, stdout and stderr have the same one. */
-  #noteColumn(target: NodeJS.WriteStream, bytes: Uint8Array): void {
-    const isSeen = target === process.stderr || (target.isTTY && process.stderr.isTTY);
-    if (isSeen && bytes.length > 0) this.#isLineBegun = bytes.at(-1) !== lineFeed;
+function writeToFile(fd: number, bytes: Uint8Array): Error | undefined {
+  try {
+    for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
   }
 }
 
-const lineFeed = 0x0a;
-
-/** Kept until the end, bounded. */
-export class KeptOutput implements OutputSink {
-  readonly #stdout: OutputCollector;
-  readonly #stderr: OutputCollector;
-
-  constructor(maxBytes: number) {
-    this.#stdout = new OutputCollector(maxBytes);
-    this.#stderr = new OutputCollector(maxBytes);
-  }
-
-  async take({ stream, bytes }: OutputChunk): Promise<'taken'> {
-    (stream === 'stderr' ? this.#stderr : this.#stdout).add(bytes);
-    return 'taken';
-  }
-
-  result(): { readonly stdout: CollectedStream; readonly stderr: CollectedStream } {
-    return { stdout: this.#stdout.result(), stderr: this.#stderr.result() };
-  }
-}
-
-export function gapLine(droppedBytes: number): string {
-  return `${gapText(droppedBytes)}\n`;
-}
-
-function gapText(droppedBytes: number): string {
-  return `[sluice: ${droppedBytes} bytes are missing here; they were no longer retained]`;
+function isReaderGone(error: Error): boolean {
+  return 'code' in error && error.code === 'EPIPE';
 }

@@ -3,6 +3,7 @@
 import type { Ending, ProcessStatus } from '../protocol/index.js';
 import { paint } from './colour.js';
 import { qualifiedName } from './server-choice.js';
+import { visible } from './visible-text.js';
 
 export function processTable(
   processes: readonly ProcessStatus[],
@@ -10,8 +11,8 @@ export function processTable(
 ): string {
   const names = processes.map(({ processId }) => processId);
   const rows = processes.map((each) => [
-    names.filter((name) => name === each.processId).length > 1 ? qualifiedName(each) : each.processId,
-    stateOf(each),
+    visible(names.filter((name) => name === each.processId).length > 1 ? qualifiedName(each) : each.processId),
+    visible(stateOf(each)),
     String(each.pid),
     ageOf((each.ending?.endedAt ?? now) - each.startedAt),
     sizeOf(each.outputBytes),
@@ -67,6 +68,5 @@ function sizeOf(bytes: number): string {
 /** As one would type it; control characters cannot play tricks on the terminal. */
 function quoted(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  const visible = word.replaceAll(/\p{Cc}/gu, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`);
-  return `'${visible.replaceAll("'", `'\\''`)}'`;
+  return `'${visible(word).replaceAll("'", `'\\''`)}'`;
 }

@@ -5,9 +5,12 @@ import type { Client } from '../client/index.js';
 import type { ProcessStatus } from '../protocol/index.js';
 import { type Flags, defineCommand } from './command.js';
 import { isColoured } from './colour.js';
+import { onSignals } from './inherited-signals.js';
+import { complain, print } from './own-output.js';
 import { processTable } from './print-table.js';
 import { chosenServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
+import { jsonLine, visible } from './visible-text.js';
 
 /** Between two looks with --watch. */
 const watchMs = 1_000;
@@ -36,10 +39,10 @@ export const ps = defineCommand(
   },
   async ({ flags }) => {
     const client = await chosenServer(flags);
-    if (client === undefined) process.stderr.write('sluice: no server is running; "sluice exec -d" starts one\n');
+    if (client === undefined) await complain('no server is running; "sluice exec -d" starts one');
     await using _client = client;
     if (!flags.watch || client === undefined) {
-      process.stdout.write(printed(await listed(client, flags), flags));
+      await print(printed(await listed(client, flags), flags));
       return 0;
     }
     return await watch(client, flags);
@@ -54,8 +57,8 @@ async function listed(client: Client | undefined, { running }: Flags<typeof opti
 }
 
 function printed(processes: readonly ProcessStatus[], { json, quiet }: Flags<typeof options>): string {
-  if (json) return `${JSON.stringify(processes)}\n`;
-  if (quiet) return processes.map(({ processId }) => `${processId}\n`).join('');
+  if (json) return jsonLine(processes);
+  if (quiet) return processes.map(({ processId }) => `${visible(processId)}\n`).join('');
   return processTable(processes, { now: Date.now(), isColoured: isColoured(process.stdout) });
 }
 
@@ -63,15 +66,15 @@ async function watch(client: Client, flags: Flags<typeof options>): Promise<numb
   const isScreen = process.stdout.isTTY && !flags.json;
   const ended = new AbortController();
   const lost = client.ended.finally(() => ended.abort());
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void client.close());
+  using _signals = onSignals(['SIGINT', 'SIGTERM'], () => void client.close());
   let last = '';
   try {
     while (!ended.signal.aborted) {
       const processes = await listed(client, flags);
       // Ages change all the time: a screen shows them, a file gets a new table only when something has happened.
       const facts = JSON.stringify(processes.map(({ processId, sessionId, state }) => [processId, sessionId, state]));
-      if (isScreen) process.stdout.write(`\x1b[H\x1b[2J${printed(processes, flags)}`);
-      else if (facts !== last) process.stdout.write(printed(processes, flags));
+      if (isScreen) await print(`\x1b[H\x1b[2J${printed(processes, flags)}`);
+      else if (facts !== last) await print(printed(processes, flags));
       last = facts;
       await sleep(watchMs, undefined, { signal: ended.signal });
     }

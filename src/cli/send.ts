@@ -2,6 +2,7 @@
 
 import { UsageError, type Word, defineCommand } from './command.js';
 import { parseKey } from './keys.js';
+import { openInput, untilEnd } from './own-input.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 
@@ -38,7 +39,7 @@ export const send = defineCommand(
     await using client = await requireServer(flags);
     const status = await findProcess(client, name);
     await using handle = await attachTo(client, status, { role: 'drive', follow: false });
-    const pieces: AsyncIterable<Uint8Array> | readonly string[] = flags.stdin ? process.stdin : [];
+    const pieces: AsyncIterable<Uint8Array> | readonly string[] = flags.stdin ? untilEnd(openInput()) : [];
     const enter = status.io.kind === 'pty' ? '\r' : '\n'; // only a terminal makes a line feed of it
     const text = typed.map((word) => (word === '\r' ? enter : word)).join('');
     let isTaken = text === '' || (await handle.write(text)) === 'accepted';

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Client, TokenSource } from '../client/index.js';
 import { type Flags, UsageError } from './command.js';
 import { connectionNotice } from './connection-notice.js';
+import { ignoringTheSame } from './inherited-signals.js';
 import { splitShellWords } from './shell-words.js';
 
 const group = 'Server';
@@ -79,7 +80,7 @@ export async function openServer(
         ...(server.token === undefined ? {} : { token: server.token }),
       });
     case 'launched': {
-      const [command, ...args] = server.command;
+      const [command, ...args] = ignoringTheSame(server.command);
       return (await import('../local/index.js')).launchServer({ command, args });
     }
   }

@@ -1,6 +1,7 @@
 // Signals that mean the command and not us. Caught before it is started, so that none can come in between and end us alone.
 
 import type { ProcessHandle } from '../client/index.js';
+import { onSignals } from './inherited-signals.js';
 
 /** Passed on instead of ending us; we end when the command does. */
 const relayed = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGCONT'] as const;
@@ -8,11 +9,11 @@ const relayed = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2',
 export class SignalRelay implements Disposable {
   #pass: (signal: NodeJS.Signals) => void;
   #early: NodeJS.Signals[] = [];
-  readonly #onSignal = (signal: NodeJS.Signals) => this.#pass(signal);
+  readonly #listening: Disposable;
 
   constructor() {
     this.#pass = (signal) => this.#early.push(signal);
-    for (const signal of [...relayed, 'SIGTSTP'] as const) process.on(signal, this.#onSignal);
+    this.#listening = onSignals([...relayed, 'SIGTSTP'], (signal) => this.#pass(signal));
   }
 
   /** What came before, then what comes; until disposed. */
@@ -31,6 +32,6 @@ export class SignalRelay implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const signal of [...relayed, 'SIGTSTP'] as const) process.off(signal, this.#onSignal);
+    this.#listening[Symbol.dispose]();
   }
 }

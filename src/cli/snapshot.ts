@@ -2,10 +2,12 @@
 
 import { type RetainedStream, type Stream, encodeBase64 } from '../protocol/index.js';
 import { UsageError, defineCommand } from './command.js';
-import { gapLine } from './own-output.js';
+import { gapLine } from './output-sink.js';
+import { print } from './own-output.js';
 import { PlainText } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
+import { jsonLine } from './visible-text.js';
 
 const options = {
   stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
@@ -45,11 +47,11 @@ export const snapshot = defineCommand(
         stream,
         { head: encodeBase64(head), tail: encodeBase64(tail), ...facts },
       ]);
-      process.stdout.write(`${JSON.stringify({ processId, nextSeq, streams: Object.fromEntries(encoded) })}\n`);
+      await print(jsonLine({ processId, nextSeq, streams: Object.fromEntries(encoded) }));
       return 0;
     }
     const isPlain = !flags.raw && !process.stdout.isTTY;
-    for (const each of retained) process.stdout.write(printed(each, isPlain));
+    for (const each of retained) await print(printed(each, isPlain));
     return 0;
   },
 );

@@ -2,8 +2,10 @@
 
 import { defineCommand, UsageError } from './command.js';
 import { exitStatus, timedOut } from './exit-status.js';
+import { complain, print } from './own-output.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
+import { jsonLine } from './visible-text.js';
 
 const options = {
   timeout: {
@@ -40,12 +42,12 @@ export const wait = defineCommand(
         deadline === undefined ? undefined : Math.max(Math.ceil(deadline - performance.now()), 0),
       );
       if (ending === undefined) {
-        process.stderr.write(`sluice: ${found.processId} still runs\n`);
+        await complain(`${found.processId} still runs`);
         return timedOut;
       }
-      if (flags.json)
-        process.stdout.write(`${JSON.stringify({ processId: found.processId, sessionId: found.sessionId, ...ending })}\n`);
-      if (ending.kind === 'lost') process.stderr.write(`sluice: how ${found.processId} ended is not known\n`);
+      const { processId, sessionId } = found;
+      if (flags.json) await print(jsonLine({ processId, sessionId, ...ending }));
+      if (ending.kind === 'lost') await complain(`how ${processId} ended is not known`);
       status = exitStatus(ending);
     }
     return status;

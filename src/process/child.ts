@@ -106,6 +106,8 @@ export interface ProgramSettings {
   readonly orphans?: 'adopt' | 'leave' | undefined;
   /** `tuned` gives freed output back to the system at once; `asIs` when absent. */
   readonly malloc?: 'asIs' | 'tuned' | undefined;
+  /** Signals that children ignore. So does this program from then on, because a child inherits that and nothing else. Linux backend only. */
+  readonly ignoredSignals?: readonly string[] | undefined;
 }
 
 export interface BackendOptions extends ProgramSettings {

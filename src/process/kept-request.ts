@@ -16,6 +16,8 @@ export interface RequestLimits {
 export interface KeptRequest {
   /** Without the environment, which may be large and is of no use once the child has it. */
   readonly spec: Omit<SpawnSpec, 'env'>;
+  /** What was asked to be executed. */
+  readonly program: string;
   /** As JSON: the objects could take ten times as much memory as their text. */
   readonly metadata: string | undefined;
   /** Memory that it takes, about. */
@@ -34,7 +36,8 @@ export function keepRequest({ id, spec, metadata }: ProcessOptions, limits: Requ
   const json = metadata === undefined ? undefined : jsonOf(metadata);
   const metadataBytes = json === undefined ? 0 : bytesOf([json]);
   requireAtMost(limits.maxMetadataBytes, 'metadata', metadataBytes);
-  return { spec: kept, metadata: json, bytes: bytesOf([id, spec.cwd]) + argvBytes + metadataBytes };
+  const program = spec.program.kind === 'exact' ? spec.program.path : (spec.argv[0] ?? '');
+  return { spec: kept, program, metadata: json, bytes: bytesOf([id, spec.cwd]) + argvBytes + metadataBytes };
 }
 
 /** The caller's notes, as far as JSON can say them. */

@@ -106,12 +106,6 @@ export class ManagedProcess {
     if (options.idleTimeoutMs !== undefined) this.#watchIdle(options.idleTimeoutMs);
   }
 
-  /** What was asked to be executed. */
-  get program(): string {
-    const { program, argv } = this.request.spec;
-    return program.kind === 'exact' ? program.path : (argv[0] ?? '');
-  }
-
   /** Undefined while the process runs. */
   get ending(): Ending | undefined {
     return this.#ending;

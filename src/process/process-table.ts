@@ -5,6 +5,7 @@ import { type EndReason, type ProcessId, execError } from '../protocol/index.js'
 import type { Backend, ProcessTree } from './child.js';
 import { type KeptRequest, keepRequest } from './kept-request.js';
 import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
+import { Slices } from './slices.js';
 import { Termination } from './termination.js';
 
 export interface TableLimits extends ProcessLimits {
@@ -44,6 +45,9 @@ interface LooseTree {
   readonly pid: number;
   readonly forceAfterMs: number;
 }
+
+/** Longest that ending a whole table keeps the event loop in one turn, in milliseconds: it may hold thousands of processes. */
+const closeSliceMs = 2;
 
 /** Forgotten trees collected before a look at which of them still has anybody in it. */
 const looseTreesPerLook = 64;
@@ -103,7 +107,10 @@ export class ProcessTable {
     const { maxCloseGraceMs } = this.#context.limits;
     for (const each of this.list()) if (each.isClosed) this.#loosen(each);
     const running = this.list();
-    for (const each of running) each.terminate(reason, Math.min(each.forceAfterMs, maxCloseGraceMs));
+    const terminateAll = function* (): Generator<void, void> {
+      for (const each of running) yield void each.terminate(reason, Math.min(each.forceAfterMs, maxCloseGraceMs));
+    };
+    await new Slices(closeSliceMs).run(terminateAll());
     await Promise.all([this.#endLoose(maxCloseGraceMs), ...running.map((each) => each.closed)]);
     for (const each of this.list()) this.#loosen(each);
     await this.#endLoose(0); // had its grace already

@@ -9,6 +9,13 @@ export function signalName(number: number): string {
   return Object.keys(numbers).find((name) => numbers[name] === number) ?? `SIGRT${number}`;
 }
 
+/** Of a signal with a name. */
+export function signalNumber(name: string): number {
+  const number = numbers[name];
+  if (number === undefined) throw new Error(`"${name}" is no signal of this system`);
+  return number;
+}
+
 /** The exit code shells give to a death by signal. */
 export function signalExitCode(name: string): number {
   return 128 + (numbers[name] ?? Number(name.replace('SIGRT', '')));

@@ -168,7 +168,7 @@ export class Attachment implements Holder {
     const result = await starting;
     if (started === undefined || sendEvents === undefined) return { result }; // sent again; its events are on their way already
     this.#context.metrics.spawned((performance.now() - begunAt) / 1000);
-    recordProcess(started, started.program, this.#context);
+    recordProcess(started, started.request.program, this.#context);
     return { result, afterReply: sendEvents };
   }
 

@@ -3,7 +3,15 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { type Logger, silentLogger } from '../base/logger.js';
-import { type Backend, type BackendName, type BackendOptions, LazyBackend, type ProgramSettings, Sandbox, createBackend } from '../process/index.js';
+import {
+  type Backend,
+  type BackendName,
+  type BackendOptions,
+  LazyBackend,
+  type ProgramSettings,
+  Sandbox,
+  createBackend,
+} from '../process/index.js';
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
@@ -46,8 +54,9 @@ export class Server implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const limits = { ...defaultLimits, ...options.limits };
     const logger = options.logger ?? silentLogger;
-    const { backend: chosen = 'auto', orphans, malloc } = options;
-    const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, { clock, orphans, malloc }, logger);
+    const { backend: chosen = 'auto', orphans, malloc, ignoredSignals } = options;
+    const settings = { clock, orphans, malloc, ignoredSignals };
+    const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, settings, logger);
     const policy = { ...defaultPolicy, ...options.policy };
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';

@@ -9,10 +9,8 @@ type Shown = Parameters<RunView['show']>[0];
 type Unstamped<T> = T extends AgentEvent ? Omit<T, 'seq' | 'at' | 'turn'> : T;
 
 function shown(...events: readonly Unstamped<Shown>[]): string {
-  let text = '';
-  const view = new RunView((piece) => (text += piece), { isColoured: false });
-  for (const event of events) view.show({ seq: 1, at: 0, turn: 1, ...event } as Shown);
-  return text;
+  const view = new RunView({ isColoured: false });
+  return events.map((event) => view.show({ seq: 1, at: 0, turn: 1, ...event } as Shown)).join('');
 }
 
 const used = { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWriteTokens: 4 };
@@ -76,6 +74,24 @@ describe('a run', () => {
   test('folds what is long, and shows what nobody understood', () => {
     assert.equal(shown({ type: 'raw', stream: 'stdout', line: { a: 'x'.repeat(200) } }), `{"a":"${'x'.repeat(94)}…\n`);
     assert.equal(shown({ type: 'raw', stream: 'stderr', line: 'plain' }), 'plain\n');
+  });
+
+  test('lets a terminal show what the agent says, and obey none of it', () => {
+    const clear = '\x1b[2J';
+    const clipboard = '\x1b]52;c;aGVsbG8=\x07';
+    const title = '\u009d0;title\u009c';
+    assert.equal(shown({ type: 'text', text: `a${clear}\tb\r\nc\u202e\n` }), 'a\\x1b[2J\tb\nc\\u202e\n');
+    assert.equal(shown({ type: 'thinking', text: `${clipboard}\n` }), '\\x1b]52;c;aGVsbG8=\\x07\n');
+    assert.equal(shown({ type: 'turnStarted', prompt: title }), '> \\x9d0;title\\x9c\n');
+    assert.equal(shown({ type: 'session', sessionId: title, model: clear }), 'session \\x9d0;title\\x9c, \\x1b[2J\n');
+    assert.equal(shown({ type: 'toolCall', callId: '1', name: clear, input: title }), '⚙ \\x1b[2J "\\x9d0;title\\x9c"\n');
+    assert.equal(shown({ type: 'toolResult', callId: '1', output: clear, isError: false }), '  ✓ \\x1b[2J\n');
+    assert.equal(shown({ type: 'retry', attempt: 1, problem: clear }), 'retry 1: \\x1b[2J\n');
+    assert.equal(shown({ type: 'raw', stream: 'stdout', line: clear }), '\\x1b[2J\n');
+    assert.equal(
+      shown({ type: 'turnEnded', result: { isError: true, reason: 'x', text: clear } }),
+      'the turn failed: \\x1b[2J\n',
+    );
   });
 
   test('ends with how it ended, and with the way to go on', () => {

@@ -137,6 +137,28 @@ describe('the server in the background', () => {
   });
 });
 
+describe('a name that would play tricks on a terminal', () => {
+  guardAgainstLeaks();
+
+  test('is spelled out in tables, lists and errors, and exact in JSON', async () => {
+    await using background = new Background();
+    const name = '\x1b]0;title\x07\u009b2J';
+    const spelled = String.raw`\x1b]0;title\x07\x9b2J`;
+    await background.good(['exec', '-d', '--name', name, '--', 'true']);
+    await background.good(['wait', name]);
+    const [head = '', row = ''] = (await background.good(['ps'])).split('\n');
+    assert.deepEqual([head.slice(0, 4), row.split('  ')[0]], ['NAME', spelled]);
+    assert.equal(await background.good(['ps', '-q']), `${spelled}\n`);
+    assert.equal((await background.run(['kill', name])).stderr, `sluice: ${spelled} has ended already\n`);
+    assert.equal(
+      (await background.run(['kill', `${name}\n`])).stderr,
+      `sluice: there is no process "${spelled} "; did you mean ${spelled}?\n`,
+    );
+    const json = await background.good(['ps', '--json']);
+    assert.deepEqual([json.includes('\u009b'), (JSON.parse(json) as ProcessStatus[])[0]?.processId], [false, name]);
+  });
+});
+
 describe('on the server in the background', () => {
   let background: Background;
   before(async () => {

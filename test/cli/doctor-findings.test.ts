@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { runningServer } from '#src/cli/doctor/background.js';
 import { examine } from '#src/cli/doctor/checks.js';
 import { cgroup, openFiles, ownLimits, processes } from '#src/cli/doctor/limits.js';
-import { nodeVersion, platform } from '#src/cli/doctor/machine.js';
+import { nodeVersion, platform, processTable } from '#src/cli/doctor/machine.js';
 import { terminalRemedy, terminalsLeft } from '#src/cli/doctor/terminal.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
@@ -43,6 +43,12 @@ describe('a check of the doctor', () => {
     });
   });
 
+  test('needs a /proc on Linux, and nowhere else', () => {
+    const states = [files({ '/proc/self/stat': '1 (x) R' }), files({})].map((read) => processTable('linux', read).state);
+    assert.deepEqual(states, ['ok', 'broken']);
+    assert.deepEqual(processTable('darwin', files({})), { state: 'ok', found: 'told by ps' });
+  });
+
   test('warns of a server in the background that has another version', () => {
     const server = { executorVersion: '1.0.0', serverPid: 42 };
     assert.deepEqual(runningServer(server, '1.0.0'), { state: 'ok', found: 'runs with pid 42, version 1.0.0' });
@@ -58,7 +64,8 @@ const unified = {
 
 describe('the doctor’s look at the cgroup', () => {
   test('finds none where there is none', () => {
-    assert.deepEqual(cgroup(files({})), { state: 'ok', found: 'none' });
+    assert.deepEqual(cgroup(files({ '/proc/self/cgroup': '' })), { state: 'ok', found: 'none' });
+    assert.deepEqual(cgroup(files({})), { state: 'ok', found: 'none that /proc tells of' });
   });
 
   test('finds no limits where none are told', () => {

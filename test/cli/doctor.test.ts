@@ -77,6 +77,7 @@ describe('sluice doctor', () => {
       [
         'Node.js',
         'platform',
+        'process table',
         'backend',
         'pipes',
         'terminal',
@@ -212,6 +213,15 @@ if (process.platform === 'linux' && spawnSync('unshare', [...namespace.slice(1),
       const { status, ok, unwell } = doctor({ launcher: namespace, prelude: 'mount -t tmpfs tmpfs /dev/pts && exec "$@"' });
       assert.deepEqual({ status, ok, names: unwell.map(({ name }) => name) }, { status: 1, ok: false, names: ['terminal'] });
       assert.match(unwell[0]?.remedy ?? '', /mount -t devpts/);
+    });
+
+    test('says that there is no /proc, what that means, and how to mount it', () => {
+      const { status, ok, unwell } = doctor({ launcher: namespace, prelude: 'mount -t tmpfs tmpfs /proc && exec "$@"' });
+      const broken = unwell.filter(({ state }) => state === 'broken');
+      const table = broken.find(({ name }) => name === 'process table');
+      assert.deepEqual([status, ok], [1, false]);
+      assert.match(`${table?.found}; ${table?.remedy}`, /no \/proc.*not ended.*mount -t proc proc \/proc/);
+      assert.match(unwell.find(({ name }) => name === 'backend')?.found ?? '', /^portable, since there is no \/proc/);
     });
 
     test('finds out that a killed server’s processes survive, and ends the one it left', async () => {

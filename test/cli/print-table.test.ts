@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { processTable } from '#src/cli/print-table.js';
-import type { Ending, ProcessStatus } from '#src/protocol/index.js';
+import { type Ending, type ProcessStatus, asProcessId } from '#src/protocol/index.js';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -34,6 +34,13 @@ test('an ending is a code, a signal, out of time, or not known', () => {
       ended({ kind: 'lost', reason: 'serverLost' }),
     ],
     ['exited 3', 'SIGTERM', 'timed out', 'lost'],
+  );
+});
+
+test('a name that could play tricks on a terminal is spelled out', () => {
+  assert.equal(
+    row({ processId: asProcessId('\u001b]52;c;eA==\u0007\u009b2J\nx') })[0],
+    String.raw`\x1b]52;c;eA==\x07\x9b2J\x0ax`,
   );
 });
 

@@ -106,7 +106,7 @@ for (const orphans of ['leave', 'adopt'] as const) {
             survivors.push(...last.survivors);
           }
         }
-        await table.close('disconnected', 0);
+        await table.close('disconnected');
         await backend.close();
         assert.deepEqual(survivors, []);
       });

@@ -38,7 +38,7 @@ export async function sluiceBytes(args: readonly string[], { input = '', env, cw
 
 /** Starts the program on pipes. Whoever starts it waits for its end. */
 export function startSluice(args: readonly string[], { env, cwd }: Omit<RunOptions, 'input'> = {}) {
-  return spawn(process.execPath, [program, ...args], {
+  return spawn(process.execPath, ['--', program, ...args], {
     stdio: 'pipe',
     env: { ...process.env, ...env },
     ...(cwd === undefined ? {} : { cwd }),

@@ -1,6 +1,7 @@
 // A real server in this program, on a port of its own, in time that the test moves.
 
 import assert from 'node:assert/strict';
+import { silentLogger } from '#src/base/logger.js';
 import { FrontDoor, type FrontDoorOptions, Server, ServerMetrics } from '#src/server/index.js';
 import { eventually } from './eventually.js';
 import { FakeClock } from './fake-clock.js';
@@ -29,6 +30,7 @@ export class TimedServer implements AsyncDisposable {
       allowedHosts: ['127.0.0.1'],
       metricsAccess: 'guarded',
       metrics: new ServerMetrics(),
+      logger: silentLogger,
     });
     return new TimedServer(clock, server, door);
   }

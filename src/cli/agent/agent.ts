@@ -2,7 +2,6 @@
 
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Client } from '../../client/index.js';
 import { connectInProcess } from '../../local/index.js';
 import {
@@ -10,7 +9,6 @@ import {
   type AgentRun,
   type Outcome,
   type RunSummary,
-  type SeenEvent,
   claude,
   codex,
   jsonl,
@@ -22,8 +20,14 @@ import { isColoured } from '../colour.js';
 import { type Flags, type Input, UsageError, type Word, defineCommand } from '../command.js';
 import { environmentOf, environmentOptions } from '../environment-options.js';
 import { ownFailure, timedOut } from '../exit-status.js';
+import { onSignals } from '../inherited-signals.js';
+import { localFolder } from '../local-folder.js';
+import { letGoOfInput } from '../own-input.js';
+import { print } from '../own-output.js';
 import { namedServer, openServer, serverOptions } from '../server-options.js';
+import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
+import { sendLines } from './prompts.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
 
@@ -135,8 +139,11 @@ interface Order {
 async function run({ flags }: Input<typeof options>, { prompt, args, resume: session }: Order): Promise<number> {
   if (prompt.trim() === '') throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"');
   const server = namedServer(flags, process.env);
-  await using client: Client = server === undefined ? connectInProcess({ orphans: 'adopt' }) : await openServer(server, flags);
   const isLocal = server === undefined;
+  const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? '/');
+  await using client: Client = isLocal
+    ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
+    : await openServer(server, flags);
   const { adapter, rest } = adapterOf(flags, args);
   const started = startAgent({
     client,
@@ -144,7 +151,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
     prompt,
     args: rest,
     ...environmentOf(flags, { env: process.env, isLocal }),
-    cwd: isLocal ? path.resolve(flags.cwd ?? '.') : (flags.cwd ?? '/'),
+    cwd,
     io: flags.tty ? 'pty' : 'pipe',
     logDir: logFolder(flags),
     onRateLimit: flags['wait-for-limits'] ? 'wait' : 'end',
@@ -154,18 +161,20 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
     ...(flags.timeout === undefined ? {} : { totalTimeoutMs: flags.timeout }),
   });
   using _signals = interruptOnSignals(started);
-  const shown = show(started.events, flags, started);
-  if (flags['prompts-from-stdin']) await putLines(started);
-  const outcome = await Promise.race([started.finish(), started.outcome]);
-  await shown;
-  return statusOf(outcome);
+  try {
+    const [outcome] = await Promise.all([outcomeOf(started, flags), show(started, flags)]);
+    return statusOf(outcome);
+  } catch (error) {
+    await started.stop(); // an agent whose doings or prompts are lost does not go on
+    throw error;
+  } finally {
+    if (flags['prompts-from-stdin']) letGoOfInput();
+  }
 }
 
-async function putLines(started: AgentRun): Promise<void> {
-  for await (const line of createInterface(process.stdin)) {
-    if (started.isOver) return;
-    if (line.trim() !== '') await started.send(line).result;
-  }
+async function outcomeOf(started: AgentRun, flags: AgentFlags): Promise<Outcome> {
+  if (flags['prompts-from-stdin']) await sendLines(started);
+  return Promise.race([started.finish(), started.outcome]);
 }
 
 async function resume(
@@ -188,32 +197,29 @@ async function logs(flags: AgentFlags, [name]: readonly string[]): Promise<numbe
   const folder = logFolder(flags);
   const runs = await summarizeRuns(folder);
   if (name === undefined) {
-    for (const each of runs) process.stdout.write(flags.json ? `${JSON.stringify(each)}\n` : `${runLine(each)}\n`);
+    for (const each of runs) await print(flags.json ? jsonLine(each) : `${runLine(each)}\n`);
     return 0;
   }
   const found = runs.findLast(({ runId, sessionId }) => runId.startsWith(name) || sessionId === name);
   if (found === undefined) throw new UsageError(`there is no run "${name}"; "sluice agent logs" lists them`);
-  const view = new RunView((text) => void process.stdout.write(text), { isColoured: isColoured(process.stdout) });
+  const view = new RunView({ isColoured: isColoured(process.stdout) });
   for await (const line of readRun(path.join(folder, `${found.runId}.jsonl`), { follow: flags.follow })) {
-    if (flags.json) process.stdout.write(`${JSON.stringify(line)}\n`);
-    else if (line.type !== 'run') view.show(line);
+    if (flags.json) await print(jsonLine(line));
+    else if (line.type !== 'run') await print(view.show(line));
   }
   return 0;
 }
 
 async function usage(flags: AgentFlags): Promise<number> {
   const runs = await summarizeRuns(logFolder(flags));
-  process.stdout.write(
-    flags.json ? runs.map((each) => `${JSON.stringify(each)}\n`).join('') : usageTable(runs, flags.by ?? 'run'),
-  );
+  await print(flags.json ? runs.map(jsonLine).join('') : usageTable(runs, flags.by ?? 'run'));
   return 0;
 }
 
-async function show(events: AsyncIterable<SeenEvent>, { json, permissions }: AgentFlags, started: AgentRun): Promise<void> {
-  const view = new RunView((text) => void process.stdout.write(text), { isColoured: isColoured(process.stdout) });
-  for await (const event of events) {
-    if (json) process.stdout.write(`${JSON.stringify(event)}\n`);
-    else view.show(event);
+async function show(started: AgentRun, { json, permissions }: AgentFlags): Promise<void> {
+  const view = new RunView({ isColoured: isColoured(process.stdout) });
+  for await (const event of started.events) {
+    await print(json ? jsonLine(event) : view.show(event));
     if (event.type !== 'permission') continue;
     const answer =
       permissions === 'allow' ? ({ behavior: 'allow' } as const) : ({ behavior: 'deny', message: 'not allowed here' } as const);
@@ -228,14 +234,7 @@ function interruptOnSignals(started: AgentRun): Disposable {
     isAsked = true;
   };
   const stop = () => void started.stop();
-  process.on('SIGINT', interrupt);
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-  return {
-    [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
-    },
-  };
+  return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => (signal === 'SIGINT' ? interrupt() : stop()));
 }
 
 function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: AgentAdapter; rest: readonly string[] } {
@@ -271,7 +270,7 @@ function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] 
 }
 
 function runLine({ runId, adapter, outcome, sessionId = '-' }: RunSummary): string {
-  return `${runId}  ${adapter.padEnd(6)}  ${(outcome ?? 'no end yet').padEnd(12)}  ${sessionId}`;
+  return visible(`${runId}  ${adapter.padEnd(6)}  ${(outcome ?? 'no end yet').padEnd(12)}  ${sessionId}`);
 }
 
 function statusOf({ kind }: Outcome): number {

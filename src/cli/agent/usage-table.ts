@@ -1,11 +1,12 @@
 // What runs have used, in a table: by run, by day or by model.
 
 import { type ModelUsage, type RunSummary, type Usage, addUsage } from '../../runner/index.js';
+import { visible } from '../visible-text.js';
 
 export type UsageKey = 'run' | 'day' | 'model';
 
 export function usageTable(runs: readonly RunSummary[], by: UsageKey): string {
-  const rows = [...groups(runs, by)].map(([key, usage]) => [key, ...figures(usage)]);
+  const rows = [...groups(runs, by)].map(([key, usage]) => [visible(key), ...figures(usage)]);
   const total = runs.reduce((sum, { usage }) => addUsage(sum, usage), { models: {} } as Usage);
   const table = [
     [by.toUpperCase(), 'INPUT', 'OUTPUT', 'CACHE READ', 'CACHE WRITE', 'COST'],

@@ -2,6 +2,7 @@
 
 import type { AgentEvent, Outcome, Usage } from '../../runner/index.js';
 import { paint, type Style } from '../colour.js';
+import { visibleLines } from '../visible-text.js';
 
 type Shown = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number };
 
@@ -9,22 +10,21 @@ type Shown = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number 
 const foldedChars = 100;
 
 export class RunView {
-  readonly #write: (text: string) => void;
   readonly #paint: (style: Style, text: string) => string;
   #isLineBegun = false;
   #lastUsage: Usage | undefined;
 
-  constructor(write: (text: string) => void, { isColoured }: { readonly isColoured: boolean }) {
-    this.#write = write;
+  constructor({ isColoured }: { readonly isColoured: boolean }) {
     this.#paint = isColoured ? paint : (_style, text) => text;
   }
 
-  show(event: Shown): void {
+  /** What to print. All of it comes from the agent, so a terminal shows it and obeys none of it. */
+  show(event: Shown): string {
     switch (event.type) {
       case 'text':
-        return this.#flow(event.text);
+        return this.#flow(visibleLines(event.text));
       case 'thinking':
-        return this.#flow(this.#paint('gray', event.text));
+        return this.#flow(this.#paint('gray', visibleLines(event.text)));
       case 'turnStarted':
         return this.#line('bold', `> ${folded(event.prompt)}`);
       case 'session':
@@ -43,11 +43,12 @@ export class RunView {
         return this.#line('yellow', `retry ${event.attempt}: ${event.problem}`);
       case 'usage':
         this.#lastUsage = event.usage;
-        return undefined;
-      case 'turnEnded':
-        if (event.result.isError)
-          this.#line('red', `the turn failed: ${event.result.text === '' ? event.result.reason : event.result.text}`);
-        return this.#lastUsage === undefined ? this.#endLine() : this.#line('gray', usageLine(this.#lastUsage));
+        return '';
+      case 'turnEnded': {
+        const { isError, text, reason } = event.result;
+        const failure = isError ? this.#line('red', `the turn failed: ${text === '' ? reason : text}`) : '';
+        return failure + (this.#lastUsage === undefined ? this.#endLine() : this.#line('gray', usageLine(this.#lastUsage)));
+      }
       case 'gap':
         return this.#line('yellow', `${event.missedEvents} events are missing here`);
       case 'raw':
@@ -55,23 +56,23 @@ export class RunView {
       case 'ended':
         return this.#line(event.outcome.kind === 'completed' ? 'gray' : 'red', outcomeLine(event.outcome));
       case 'status':
-        return undefined; // progress; --json has it
+        return ''; // progress; --json has it
     }
   }
 
-  #flow(text: string): void {
-    this.#write(text);
+  #flow(text: string): string {
     this.#isLineBegun = !text.endsWith('\n');
+    return text;
   }
 
-  #line(style: Style, text: string): void {
-    this.#endLine();
-    this.#write(`${this.#paint(style, text)}\n`);
+  #line(style: Style, text: string): string {
+    return `${this.#endLine()}${this.#paint(style, visibleLines(text))}\n`;
   }
 
-  #endLine(): void {
-    if (this.#isLineBegun) this.#write('\n');
+  #endLine(): string {
+    const end = this.#isLineBegun ? '\n' : '';
     this.#isLineBegun = false;
+    return end;
   }
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backgroundServer } from './background.js';
 import { type Check, type Finding, messageOf, readText } from './finding.js';
 import { cgroup, openFiles, ownLimits, processes } from './limits.js';
-import { backend, nodeVersion, platform, temporaryFolder } from './machine.js';
+import { backend, nodeVersion, platform, processTable, temporaryFolder } from './machine.js';
 import { sandbox } from './sandbox.js';
 import { terminal } from './terminal.js';
 import { nothingLeftBehind, pipes } from './trials.js';
@@ -12,6 +12,7 @@ import { nothingLeftBehind, pipes } from './trials.js';
 export const checks: readonly Check[] = [
   { name: 'Node.js', look: () => nodeVersion(process.versions.node) },
   { name: 'platform', look: () => platform(process.platform) },
+  { name: 'process table', look: () => processTable(process.platform, readText) },
   { name: 'backend', look: backend },
   { name: 'pipes', look: pipes },
   { name: 'terminal', look: terminal },

@@ -4,8 +4,8 @@ import { isColoured, paint } from '../colour.js';
 import { type Command, defineCommand } from '../command.js';
 import { checks, examine } from './checks.js';
 import type { Finding } from './finding.js';
-import { stdoutGone } from '../exit-status.js';
-import { OwnStreams } from '../own-output.js';
+import { print } from '../own-output.js';
+import { jsonLine, visible } from '../visible-text.js';
 
 export const doctor: Command = defineCommand(
   {
@@ -37,19 +37,17 @@ async function tellPrograms(): Promise<number> {
   const results: ({ readonly name: string } & Finding)[] = [];
   for (const check of checks) results.push({ name: check.name, ...(await examine(check)) });
   const ok = results.every(({ state }) => state !== 'broken');
-  const written = await new OwnStreams().write(process.stdout, Buffer.from(`${JSON.stringify({ ok, checks: results })}\n`));
-  return written === 'gone' ? stdoutGone : statusOf(results);
+  await print(jsonLine({ ok, checks: results }));
+  return statusOf(results);
 }
 
 /** Each line as soon as it is known; the checks take a second or two together. */
 async function tellPeople(): Promise<number> {
-  const streams = new OwnStreams();
-  const print = async (text: string) => streams.write(process.stdout, Buffer.from(text));
   const findings: Finding[] = [];
   for (const check of checks) {
     const finding = await examine(check);
     findings.push(finding);
-    if ((await print(linesOf(check.name, finding))) === 'gone') return stdoutGone;
+    await print(linesOf(check.name, finding));
   }
   await print(`\n${summary(findings)}\n`);
   return statusOf(findings);
@@ -64,9 +62,9 @@ const nameWidth = Math.max(...checks.map(({ name }) => name.length));
 
 function linesOf(name: string, finding: Finding): string {
   const [mark, colour] = marks[finding.state];
-  const first = `${isColoured(process.stdout) ? paint(colour, mark) : mark} ${name.padEnd(nameWidth)}  ${finding.found}\n`;
+  const first = `${isColoured(process.stdout) ? paint(colour, mark) : mark} ${name.padEnd(nameWidth)}  ${visible(finding.found)}\n`;
   if (finding.state === 'ok' || finding.remedy === undefined) return first;
-  return `${first}${' '.repeat(nameWidth + 4)}→ ${finding.remedy}\n`;
+  return `${first}${' '.repeat(nameWidth + 4)}→ ${visible(finding.remedy)}\n`;
 }
 
 function summary(findings: readonly Finding[]): string {

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { release, tmpdir } from 'node:os';
 import path from 'node:path';
 import { Server } from '../../server/index.js';
-import { type Finding, messageOf } from './finding.js';
+import { type Finding, type ReadText, messageOf, readText } from './finding.js';
 
 /** Major and minor, as package.json has it under "engines". */
 const oldestNode = [20, 19] as const;
@@ -23,6 +23,16 @@ export function platform(name: NodeJS.Platform): Finding {
   if (name === 'darwin') return { state: 'ok', found: `macOS, Darwin ${release()} on ${process.arch}` };
   const found = `Sluice runs processes on Linux and macOS, and this is ${name}`;
   return { state: 'broken', found, remedy: 'on Windows, run it inside WSL' };
+}
+
+const procRemedy = 'as root: mount -t proc proc /proc; a container needs a /proc of its own';
+
+/** Where Sluice looks for what a process has started. On Linux ps has nothing else to look at either. */
+export function processTable(name: NodeJS.Platform, read: ReadText): Finding {
+  if (name !== 'linux') return { state: 'ok', found: 'told by ps' };
+  if (read('/proc/self/stat') !== undefined) return { state: 'ok', found: 'told by /proc' };
+  const found = 'there is no /proc, or it cannot be read: what has left the group of its process is not found, and so not ended';
+  return { state: 'broken', found, remedy: procRemedy };
 }
 
 /** Which of the two is used, which needs no process yet. */
@@ -48,6 +58,7 @@ interface Cause {
 }
 
 async function whyPortable(): Promise<Cause> {
+  if (readText('/proc/self/maps') === undefined) return { reason: 'there is no /proc, or it cannot be read', remedy: procRemedy };
   let file: string;
   try {
     file = createRequire(import.meta.url).resolve('koffi');

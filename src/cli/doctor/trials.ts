@@ -6,6 +6,7 @@ import type { Client } from '../../client/index.js';
 import { connectInProcess, launchServer } from '../../local/index.js';
 import { type Finding, readText } from './finding.js';
 import { backendName } from './machine.js';
+import { ownCommand } from '../own-command.js';
 import { endingText } from '../print-table.js';
 
 /** More than any pipe holds, so that it goes in several turns. */
@@ -37,8 +38,7 @@ const survivalMs = 5_000;
  */
 export async function nothingLeftBehind(): Promise<Finding> {
   await using server = await launchServer({
-    command: process.execPath,
-    args: [...process.execArgv, process.argv[1] ?? '', 'serve', '--listen', 'stdio', '--log-level', 'silent'],
+    ...ownCommand(['serve', '--listen', 'stdio', '--log-level', 'silent']),
     env: environmentWithoutSettings(),
     stderr: 'ignore',
   });
@@ -83,9 +83,9 @@ async function startStray(server: Client, backend: 'linux' | 'portable'): Promis
   throw new Error(`the process to be left behind did not start: ${endingText(await parent.exit)}`);
 }
 
-/** A zombie is dead, whoever is late to collect it. */
+/** A zombie is dead, whoever is late to collect it; without /proc it cannot be told from the living. */
 function isLiving(pid: number): boolean {
-  if (process.platform === 'linux') return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
+  if (readText('/proc/self/stat') !== undefined) return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
   try {
     return process.kill(pid, 0);
   } catch (error) {

@@ -6,6 +6,7 @@ import { homedir } from 'node:os';
 import type { Client } from '../../client/index.js';
 import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
+import { ownCommand } from '../own-command.js';
 import { type RuntimeFolder, runtimeFolder } from './runtime-folder.js';
 
 /** Nobody asked for a server by name, so it goes when nobody has needed it for a while. */
@@ -44,9 +45,8 @@ export async function needDaemon(): Promise<Client> {
 export async function startDaemon(flags: readonly string[], cwd: string): Promise<string[]> {
   const folder = runtimeFolder(process.env, 'make');
   const log = openSync(folder.logFile, 'w', 0o600);
-  const [program = ''] = process.argv.slice(1);
-  const args = [...process.execArgv, program, 'serve', '--listen', folder.socketUrl, ...flags];
-  const server = spawn(process.execPath, args, { cwd, detached: true, stdio: ['ignore', 'pipe', log] });
+  const { command, args } = ownCommand(['serve', '--listen', folder.socketUrl, ...flags]);
+  const server = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', log] });
   const { stdout } = server;
   closeSync(log);
   if (stdout === null) throw new Error('the server in the background has no stdout');

@@ -1,6 +1,5 @@
 // `sluice serve`: a server in the foreground until it is asked to end, or, on stdio, until its client has gone.
 
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
@@ -8,6 +7,8 @@ import { StreamChannel } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
+import { onSignals } from '../inherited-signals.js';
+import { complain, print } from '../own-output.js';
 import { type ServeConfig, readServeConfig } from './config.js';
 import { type backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
@@ -36,7 +37,7 @@ async function execute(words: readonly Word[]): Promise<number> {
 async function stop(words: readonly Word[]): Promise<number> {
   if (words.length > 1) throw new UsageError('--stop takes no other options');
   const { stopDaemon } = await import('./daemon.js');
-  process.stderr.write((await stopDaemon()) ? '' : 'sluice: no server is running in the background\n');
+  if (!(await stopDaemon())) await complain('no server is running in the background');
   return 0;
 }
 
@@ -49,7 +50,7 @@ async function daemonise(words: readonly Word[]): Promise<number> {
     throw new Error('a server is running in the background already; "sluice serve --stop" ends it');
   }
   const flags = words.flatMap((word) => (word.kind === 'option' && word.name !== 'daemon' ? [spelled(word)] : []));
-  for (const address of await startDaemon(flags, process.cwd())) process.stdout.write(`${address}\n`);
+  for (const address of await startDaemon(flags, process.cwd())) await print(`${address}\n`);
   return 0;
 }
 
@@ -80,14 +81,31 @@ async function run(config: ServeConfig): Promise<void> {
   const door = await FrontDoor.open(server, { listen, ...access, metrics, logger });
   const isOnStdio = listen.length < config.listen.length;
   // Before anybody can know that the server is there, and so ask it to end.
-  const asked = endingSignals.map(async (signal) => signalled(signal));
+  const asked = askedToEnd();
   // On stdio every line of stdout is a message, so the addresses go to the log only.
-  if (!isOnStdio) process.stdout.write(door.urls.map((url) => `${url}\n`).join(''));
+  if (!isOnStdio) {
+    try {
+      await print(door.urls.map((url) => `${url}\n`).join(''));
+    } catch (error) {
+      await Promise.all([door.close(), server.close()]); // without its addresses it is of no use
+      throw error;
+    }
+  }
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
   setTimeout(() => void settle(server), settledMs).unref();
-  const reason = await Promise.race([...asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
+  const reason = await Promise.race([asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   await Promise.all([door.close(), server.close()]);
+}
+
+/** The first of these signals. The next one ends this program at once, as it would have without a listener. */
+function askedToEnd(): Promise<string> {
+  return new Promise((resolve) => {
+    const listening = onSignals(endingSignals, (signal) => {
+      listening[Symbol.dispose]();
+      resolve(signal);
+    });
+  });
 }
 
 async function settle(server: Server): Promise<void> {
@@ -114,11 +132,6 @@ function hiddenPaths({ listen }: ServeConfig): string[] {
 
 function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
   return credentials.kind === 'none' && listen.some(({ kind }) => kind === 'websocket');
-}
-
-async function signalled(signal: (typeof endingSignals)[number]): Promise<string> {
-  await once(process, signal);
-  return signal;
 }
 
 /** What ends a server that nobody needs any more; nothing when it is to stay. */

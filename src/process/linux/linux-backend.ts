@@ -57,10 +57,10 @@ export class LinuxBackend implements Backend {
   readonly #turns = new ReadTurns();
   readonly #readBuffer = Buffer.allocUnsafeSlow(readBytes);
 
-  constructor(libc: Libc, { clock, orphans }: BackendOptions) {
+  constructor(libc: Libc, { clock, orphans, ignoredSignals = [] }: BackendOptions) {
     this.#libc = libc;
     this.#clock = clock;
-    this.#spawner = new Spawner(libc);
+    this.#spawner = new Spawner(libc, ignoredSignals);
     this.#reaper = new Reaper(libc, clock);
     this.#lineage = Lineage.create(libc);
     const quarry: Quarry = this.#lineage === undefined ? { kind: 'groups' } : { kind: 'marked', prefix: this.#lineage.prefix };

@@ -1,9 +1,11 @@
 // posix_spawn with everything a child of ours needs. It does not copy the server's page tables, so its cost does not grow with memory.
 
 import { constants } from 'node:os';
+import { signalNumber } from '../signals.js';
 import { isText } from '../spawn-failure.js';
 import type { Libc } from './libc.js';
 
+const SIG_IGN = 1;
 const SETSIGDEF = 0x04;
 const SETSIGMASK = 0x08;
 const SETSID = 0x80;
@@ -33,11 +35,17 @@ export class Spawner {
   readonly #actions = Buffer.alloc(512);
   readonly #pid = new Int32Array(1);
 
-  constructor(libc: Libc) {
+  /** Children ignore those signals from their start on, and so does this program: what is ignored can only be inherited. */
+  constructor(libc: Libc, ignoredSignals: readonly string[]) {
     this.#libc = libc;
     libc.attributesInit(this.#attributes);
     // Node ignores SIGPIPE and may block others; a child must start as from a shell.
-    libc.setSigDefault(this.#attributes, Buffer.alloc(128, 0xff));
+    const reset = Buffer.alloc(128, 0xff);
+    for (const number of ignoredSignals.map(signalNumber)) {
+      libc.signal(number, SIG_IGN);
+      reset[(number - 1) >> 3] = (reset[(number - 1) >> 3] ?? 0) & ~(1 << ((number - 1) & 7));
+    }
+    libc.setSigDefault(this.#attributes, reset);
     libc.setSigMask(this.#attributes, Buffer.alloc(128, 0));
     libc.setFlags(this.#attributes, SETSID | SETSIGDEF | SETSIGMASK);
   }
