@@ -33,13 +33,18 @@ export class OwnStreams implements OutputSink {
   /** A message of ours, on a line of its own whatever the command has written. */
   async tell(text: string): Promise<void> {
     await this.#beginLine();
-    await complain(text);
+    await complain(text, this.#lineEnd);
   }
 
   async #beginLine(): Promise<void> {
     if (!this.#isLineBegun) return;
     this.#isLineBegun = false;
-    await printError(process.stderr.isTTY ? '\r\n' : '\n');
+    await printError(this.#lineEnd);
+  }
+
+  /** A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing. */
+  get #lineEnd(): '\n' | '\r\n' {
+    return process.stderr.isTTY ? '\r\n' : '\n';
   }
 }
 

@@ -27,9 +27,7 @@ export async function printError(text: string | Uint8Array): Promise<void> {
 }
 
 /** A line of ours on stderr, whatever the text holds. There is no place left to report that it cannot be written. */
-export async function complain(text: string): Promise<void> {
-  // A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing.
-  const lineEnd = process.stderr.isTTY ? '\r\n' : '\n';
+export async function complain(text: string, lineEnd: '\n' | '\r\n' = '\n'): Promise<void> {
   await write('stderr', `sluice: ${visible(text.trim().replaceAll(/\s*\n\s*/g, ' '))}${lineEnd}`);
 }
 

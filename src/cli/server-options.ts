@@ -5,6 +5,7 @@ import type { Client, TokenSource } from '../client/index.js';
 import { type Flags, UsageError } from './command.js';
 import { connectionNotice } from './connection-notice.js';
 import { ignoringTheSame } from './inherited-signals.js';
+import { complain } from './own-output.js';
 import { splitShellWords } from './shell-words.js';
 
 const group = 'Server';
@@ -87,7 +88,7 @@ export async function openServer(
 }
 
 function tellOnStderr(text: string): void {
-  process.stderr.write(`sluice: ${text}\n`);
+  void complain(text);
 }
 
 function tokenSource(flags: ServerFlags, env: NodeJS.ProcessEnv): TokenSource | undefined {

@@ -28,7 +28,7 @@ describe('a glob of an environment policy', () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     await peer.greet();
-    const globs = Array.from({ length: 50_000 }, () => '*aaaaaaaaaaaaaaaaaaaab');
+    const globs = Array.from({ length: 1_000 }, () => `*${'a'.repeat(200)}b`);
     const set = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`a${'a'.repeat(30)}${index}`, '']));
     const envPolicy = { inherit: 'none', set, includeOnly: globs };
     const refused = errorOf(await peer.request('process/start', { processId: 'p', argv: ['true'], envPolicy }));

@@ -79,7 +79,7 @@ describe('the log and the metrics', () => {
       return peer;
     });
     const [ended = {}] = await linesWith(server, 'process ended', 1);
-    assert.deepEqual([ended['subject'], ended['reason'], ended['signal']], ['anybody', 'disconnected', 'SIGKILL']);
+    assert.deepEqual([ended['subject'], ended['reason'], ended['signal']], ['anybody', 'disconnected', 'SIGTERM']);
     assert.match(String(ended['peer']), /^unix:.* client 1$/);
   });
 

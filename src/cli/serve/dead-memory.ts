@@ -25,8 +25,8 @@ export function collectDeadMemory(liveBytes: () => number): void {
   let heapFloor = Infinity;
   let roundsLeft = 0;
   const look = () => {
-    const { arrayBuffers, heapUsed } = process.memoryUsage();
-    heapFloor = Math.min(heapFloor, heapUsed);
+    const { arrayBuffers, heapUsed } = memoryInUse();
+    if (heapUsed > 0) heapFloor = Math.min(heapFloor, heapUsed);
     const isWorthwhile = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
     if (isWorthwhile) roundsLeft = collectionRounds;
     if (roundsLeft === 0) return;
@@ -35,6 +35,15 @@ export function collectDeadMemory(liveBytes: () => number): void {
     heapFloor = Infinity; // what is in use at the next look is what a collection leaves
   };
   setInterval(look, lookMs).unref();
+}
+
+/** Node reads a file for it. Without a descriptor nothing is known, and the next look makes up for it. */
+function memoryInUse(): { readonly arrayBuffers: number; readonly heapUsed: number } {
+  try {
+    return process.memoryUsage();
+  } catch {
+    return { arrayBuffers: 0, heapUsed: 0 };
+  }
 }
 
 /**

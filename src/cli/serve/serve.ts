@@ -92,7 +92,7 @@ async function run(config: ServeConfig): Promise<void> {
     }
   }
   logger.info('listening', { version, urls: [...door.urls, ...(isOnStdio ? ['stdio'] : [])].join(' ') });
-  setTimeout(() => void settle(server), settledMs).unref();
+  settleLater(server);
   const reason = await Promise.race([asked, ...(isOnStdio ? [servedStdio(server)] : []), ...idling(server, config)]);
   logger.info('shutting down', { reason });
   await Promise.all([door.close(), server.close()]);
@@ -106,6 +106,11 @@ function askedToEnd(): Promise<string> {
       resolve(signal);
     });
   });
+}
+
+/** A program that is out of descriptors cannot load anything: it tries again. */
+function settleLater(server: Server): void {
+  setTimeout(() => void settle(server).catch(() => settleLater(server)), settledMs).unref();
 }
 
 async function settle(server: Server): Promise<void> {
