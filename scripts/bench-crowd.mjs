@@ -94,7 +94,7 @@ async function benchCrowds() {
 
 /** What a start and an end cost by themselves: no pipes to read, no tree to look at. */
 async function barePosixSpawn() {
-  const spawner = new Spawner(libc);
+  const spawner = new Spawner(libc, []);
   const stdio = { kind: 'pipes', stdin: undefined, stdout: 1, stderr: 2 };
   const pid = spawner.spawn({ file: '/bin/true', argv: ['true'], cwd: '/', env, stdio });
   libc.wait4(pid, new Int32Array(1), 0, Buffer.alloc(256));
