@@ -30,6 +30,8 @@ export class Termination {
   #isLeaderAlive = true;
   /** By the last look that found any. */
   #seen: readonly TreeMember[] = [];
+  /** The last look found a member that died before it was killed: one that goes on as its own child does so again and again. */
+  #mayHaveMissed = false;
   #isTold = false;
   #look: Timer | undefined;
   #lookMs = firstLookMs;
@@ -57,21 +59,22 @@ export class Termination {
 
   /** Starts, or hurries on: a shorter grace than the one under way counts, a longer one does not. */
   begin(forceAfterMs: number): void {
-    const forceAt = this.#clock.elapsed() + forceAfterMs;
+    const now = this.#clock.elapsed();
+    let forceAt = now + forceAfterMs;
     switch (this.#stage.kind) {
       case 'idle':
-        this.#stage = { kind: 'asked', forceAt };
         if (forceAfterMs > 0) void this.#ask();
         break;
       case 'asked':
-        this.#stage = { kind: 'asked', forceAt: Math.min(forceAt, this.#stage.forceAt) };
+        forceAt = Math.min(forceAt, this.#stage.forceAt);
         break;
       case 'forced':
       case 'over':
         return;
     }
-    if (forceAfterMs <= 0) this.#force();
-    else this.#lookAgain(firstLookMs);
+    this.#stage = { kind: 'asked', forceAt };
+    if (forceAt <= now) this.#force();
+    else this.#lookAgain(this.#isLeaderAlive ? forceAt - now : firstLookMs);
   }
 
   /** The leader has ended, by itself or not. */
@@ -111,12 +114,13 @@ export class Termination {
 
   async #lookNow(): Promise<void> {
     if (this.#stage.kind === 'forced') return this.#forceOn('ofThisTurn');
-    // While the leader lives a look tells nothing new, so a graceful end costs none.
+    // While the leader lives a look tells nothing new, and its end brings on the next one: a graceful end costs none.
     const isGone = !this.#isLeaderAlive && isEmpty(await this.#takeLook('ofThisTurn'));
     if (this.#stage.kind !== 'asked') return;
     if (isGone) return this.#finish([]);
     const restMs = this.#stage.forceAt - this.#clock.elapsed();
-    return restMs <= 0 ? this.#force() : this.#lookAgain(Math.min(restMs, this.#nextLookMs()));
+    if (restMs <= 0) return this.#force();
+    this.#lookAgain(this.#isLeaderAlive ? restMs : Math.min(restMs, this.#nextLookMs()));
   }
 
   /** Kills what is there, and looks again until nothing is. */
@@ -133,7 +137,9 @@ export class Termination {
     else if (now >= stage.giveUpAt) return this.#finish(left);
     if (now >= stage.tellAt) this.#tell(left);
     const haveAll = this.#tree.signal(look?.members ?? [], ['SIGKILL']);
-    if (!haveAll || look?.isCertain === false) this.#chase();
+    const mayHaveMissed = !haveAll || look?.isCertain === false;
+    if (mayHaveMissed && this.#mayHaveMissed) this.#chase();
+    this.#mayHaveMissed = mayHaveMissed;
     if (isBlind && this.#isTold) this.#lookAgain(blindLookMs);
     // The end of the leader brings on the next look at once, so there is no hurry before it.
     else if (this.#isLeaderAlive) this.#lookAgain(lastLookMs);

@@ -1,5 +1,6 @@
 // Owner of processes, and of cursors on their logs. Knows nothing of connections; closing it ends everything it started.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../base/clock.js';
 import {
   type Backend,
@@ -51,6 +52,9 @@ export interface Parked {
   readonly target: ManagedProcess;
   readonly reader: LogReader;
 }
+
+/** Cursors that are closed in one turn of the event loop: a session may have thousands, and everything else must have its turn. */
+const readersPerTurn = 256;
 
 export class Session {
   readonly id: SessionId;
@@ -136,7 +140,10 @@ export class Session {
   /** Ends every process, each with its own grace, and waits until all are gone. */
   async close(reason: EndReason): Promise<void> {
     this.#isClosed = true;
-    for (const { reader } of this.#parked.values()) reader.close();
+    for (const [index, { reader }] of [...this.#parked.values()].entries()) {
+      if (index > 0 && index % readersPerTurn === 0) await nextTurn();
+      reader.close();
+    }
     const tables = [this.processes, ...this.#commandTables];
     await Promise.all(tables.map((table) => table.close(reason)));
   }

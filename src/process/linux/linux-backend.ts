@@ -30,7 +30,7 @@ const PR_SET_CHILD_SUBREAPER = 36;
 const PR_GET_CHILD_SUBREAPER = 37;
 
 /** Longest that following trees keeps the event loop in one turn, in milliseconds: thousands of trees may be ended at once. */
-const sliceMs = 2;
+const sliceMs = 1;
 
 /** Bytes read at a time: a chunk's size, and what a pipe holds by default. One buffer serves every child, since reads are copied at once. */
 const readBytes = 64 * 1024;
@@ -116,7 +116,7 @@ export class LinuxBackend implements Backend {
     const isStarted = (pid: number) => this.#reaper.isWatched(pid) || this.#watchdog.pid === pid;
     const slices = new Slices(sliceMs);
     const sessionOf = (pid: number) => this.#libc.getsid(pid);
-    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, sessionOf, slices });
+    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, sessionOf, slices, clock: this.#clock });
     if (adopts) this.#reaper.adopt(found);
     return new TreeWalk(found, slices);
   }

@@ -1,6 +1,7 @@
 // Where processes go that lose their parents: to this program when it adopts them (PR_SET_CHILD_SUBREAPER, or init itself), otherwise to
 // one of its own ancestors. Looking there costs what these have as children, not what the machine runs.
 
+import type { Clock } from '../../base/clock.js';
 import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../proc-files.js';
 import { addTo } from '../proc-table.js';
 import type { Freshness } from '../process-tree.js';
@@ -27,7 +28,11 @@ export interface OrphanOptions {
   /** Older processes carry no mark of ours. */
   readonly isTooOld: (entry: ProcEntry) => boolean;
   readonly slices: Slices;
+  readonly clock: Clock;
 }
+
+/** A look waits for so many times what the last list took to read: with thousands of children, listing them must not be all that is done. */
+const restPerList = 19;
 
 /** Lists read for one look at most: where processes come and go during each of them, one more proves nothing new. */
 const mostPasses = 20;
@@ -37,23 +42,38 @@ export class Orphans {
   /** Marks of adopted children. They keep their pids until this program collects them, so a pid names one process here. */
   readonly #adopted = new Map<number, string>();
   #current: Promise<OrphanLook> | undefined;
+  /** Begun in this very step of the program: nothing can have been born since. */
   #isNew = false;
+  /** A look that has not begun yet: it serves everything that asks until then. */
+  #next: Promise<OrphanLook> | undefined;
+  #notBefore = 0;
 
   constructor(options: OrphanOptions) {
     this.#options = options;
   }
 
   look(freshness: Freshness): Promise<OrphanLook> {
+    if (this.#next !== undefined) return this.#next;
     if (freshness === 'new' && !this.#isNew) this.expire();
-    if (this.#current === undefined) {
-      const current = this.#options.slices.run(this.#looking());
-      this.#current = current;
-      this.#isNew = true;
-      queueMicrotask(() => (this.#isNew = false));
-      const forget = () => setImmediate(() => this.#current === current && this.expire());
-      current.then(forget, forget);
-    }
-    return this.#current;
+    if (this.#current !== undefined) return this.#current;
+    const waitMs = this.#notBefore - performance.now();
+    if (waitMs < 1) return this.#begin();
+    const isTime = new Promise<void>((resolve) => this.#options.clock.after(waitMs, resolve));
+    this.#next = isTime.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  #begin(): Promise<OrphanLook> {
+    const current = this.#options.slices.run(this.#looking());
+    this.#current = current;
+    this.#isNew = true;
+    queueMicrotask(() => (this.#isNew = false));
+    const forget = () => setImmediate(() => this.#current === current && this.expire());
+    current.then(forget, forget);
+    return current;
   }
 
   expire(): void {
@@ -102,7 +122,9 @@ export class Orphans {
     const unmarked: ProcEntry[] = [];
     const judged = new Set<number>();
     for (let pass = 0; pass < mostPasses; pass += 1) {
+      const begunAt = performance.now();
       const unjudged = this.list().filter((pid) => !judged.has(pid));
+      this.#notBefore = performance.now() + restPerList * (performance.now() - begunAt);
       if (unjudged.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
       let isStill = this.#options.adopts;
       for (const pid of unjudged) {

@@ -17,8 +17,11 @@ const pidOffset = 16;
 /** SIGCHLD announces every exit; this look catches one that other code's signal handling swallowed, or collected for itself. */
 const sweepMs = 1_000;
 
+/** Children looked at in one sweep: thousands at once would keep the event loop. */
+const sweepCount = 256;
+
 /** Longest that collecting keeps the event loop in one turn, in milliseconds: thousands of processes may end at once. */
-const sliceMs = 2;
+const sliceMs = 1;
 
 /** Orphans that come to this program. */
 export interface AdoptedOrphans {
@@ -85,7 +88,12 @@ export class Reaper {
   #armSweep(): void {
     this.#sweep = this.#clock.after(sweepMs, () => {
       this.#sweep = undefined;
-      this.#reapAll(); // by name, because a child that was collected elsewhere is in no peek
+      // By name, because a child that was collected elsewhere is in no peek. Those looked at go to the end, so that each has its turn.
+      for (const [pid, ended] of [...this.#live].slice(0, sweepCount)) {
+        this.#live.delete(pid);
+        this.#live.set(pid, ended);
+        this.#reap(pid);
+      }
       if (this.#live.size > 0) this.#armSweep();
     });
   }
