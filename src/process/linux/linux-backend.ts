@@ -116,7 +116,7 @@ export class LinuxBackend implements Backend {
     const isStarted = (pid: number) => this.#reaper.isWatched(pid) || this.#watchdog.pid === pid;
     const slices = new Slices(sliceMs);
     const sessionOf = (pid: number) => this.#libc.getsid(pid);
-    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, sessionOf, slices, clock: this.#clock });
+    const found = new Orphans({ adopts, prefix, isStarted, isTooOld, sessionOf, slices });
     if (adopts) this.#reaper.adopt(found);
     return new TreeWalk(found, slices);
   }

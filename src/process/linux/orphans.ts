@@ -1,7 +1,7 @@
 // Where processes go that lose their parents: to this program when it adopts them (PR_SET_CHILD_SUBREAPER, or init itself), otherwise to
 // one of its own ancestors. Looking there costs what these have as children, not what the machine runs.
 
-import type { Clock } from '../../base/clock.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../proc-files.js';
 import { addTo } from '../proc-table.js';
 import type { Freshness } from '../process-tree.js';
@@ -28,7 +28,6 @@ export interface OrphanOptions {
   /** Older processes carry no mark of ours. */
   readonly isTooOld: (entry: ProcEntry) => boolean;
   readonly slices: Slices;
-  readonly clock: Clock;
 }
 
 /** A look waits for so many times what the last list took to read: with thousands of children, listing them must not be all that is done. */
@@ -58,8 +57,7 @@ export class Orphans {
     if (this.#current !== undefined) return this.#current;
     const waitMs = this.#notBefore - performance.now();
     if (waitMs < 1) return this.#begin();
-    const isTime = new Promise<void>((resolve) => this.#options.clock.after(waitMs, resolve));
-    this.#next = isTime.then(() => {
+    this.#next = sleep(waitMs).then(() => {
       this.#next = undefined;
       return this.#begin();
     });
