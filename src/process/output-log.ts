@@ -34,7 +34,7 @@ export interface LogPage {
   readonly droppedBytes: number;
 }
 
-/** Memory of one entry beside its bytes: the entry, the view of its bytes, and its place in a list. Measured on Node 20. */
+/** Memory of one entry beside its bytes: the entry, the view of its bytes, and its place in a list. An estimate. */
 const entryBytes = 200;
 
 interface StreamCount {
