@@ -113,7 +113,7 @@ export class PtyInput implements ChildInput {
   /** As much as the line has room for, and how much that was. A full line is handed to the program first, for the kernel would cut it. */
   #writeSome(bytes: Uint8Array): number {
     let modes = this.#termios.modes('lastKnown');
-    if (this.#line.roomFor(bytes, modes) < bytes.length) modes = this.#termios.modes('now');
+    if (this.#line.roomFor(bytes, modes) < bytes.length) modes = this.#termios.modes('recent');
     if (!modes.isCanonical) this.#line.clear();
     const room = modes.isCanonical ? this.#line.roomFor(bytes, modes) : bytes.length;
     if (room === 0) {

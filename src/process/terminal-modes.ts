@@ -91,8 +91,11 @@ export const usualSettings: TerminalSettings = {
 
 /** A terminal's settings, and a way to give it an end-of-file character. */
 export interface Termios {
-  /** Where asking is slow, `lastKnown` may be older than the program's last change: then it is canonical, with the shortest lines. */
-  modes(age: 'lastKnown' | 'now'): TerminalModes;
+  /**
+   * Where asking is slow, `lastKnown` may be older than the program's last change: then it is canonical, with the shortest lines. `recent` is
+   * then a fraction of a second old at most, so that a writer can ask again and again while the terminal is full.
+   */
+  modes(age: 'lastKnown' | 'recent' | 'now'): TerminalModes;
   setEndOfFile(character: number): void;
 }
 

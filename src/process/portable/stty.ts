@@ -7,23 +7,33 @@ import { type Termios, TerminalModes, type TerminalSettings, usualSettings } fro
 /** stty needs a few milliseconds; one that hangs must not hold up the server. */
 const sttyPatienceMs = 1_000;
 
+/** An answer is recent for so many times what it took: a terminal that is full for long must not keep a core busy. */
+const restPerAnswer = 30;
+
 /** GNU stty waits until what the terminal has printed is read, which is done by this very thread; the BSD one does not. */
 const atOnce = process.platform === 'linux' ? ['-drain'] : [];
 
 export class SttyTermios implements Termios {
   readonly #path: string;
   #lastKnown = assumed(usualSettings);
+  #recent: TerminalModes | undefined;
+  #recentUntil = 0;
 
   /** The path of the slave. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  modes(age: 'lastKnown' | 'now'): TerminalModes {
+  modes(age: 'lastKnown' | 'recent' | 'now'): TerminalModes {
     if (age === 'lastKnown') return this.#lastKnown;
+    const askedAt = performance.now();
+    if (age === 'recent' && this.#recent !== undefined && askedAt < this.#recentUntil) return this.#recent;
     const settings = parseStty(this.#stty('-a'));
+    const answeredAt = performance.now();
+    this.#recentUntil = answeredAt + restPerAnswer * (answeredAt - askedAt);
     this.#lastKnown = assumed(settings);
-    return new TerminalModes(settings);
+    this.#recent = new TerminalModes(settings);
+    return this.#recent;
   }
 
   setEndOfFile(character: number): void {
