@@ -27,7 +27,7 @@ export interface ProcessOptions {
   readonly spec: SpawnSpec;
   readonly timeoutMs: number | undefined;
   readonly idleTimeoutMs: number | undefined;
-  /** Grace between SIGTERM and SIGKILL when whoever ends it names none; the limits' when absent. */
+  /** Grace between SIGTERM and SIGKILL when the caller who ends it names none; the limits' when absent. */
   readonly forceAfterMs: number | undefined;
   readonly metadata: Record<string, unknown> | undefined;
   /** What becomes of descendants that are left when the process has ended and its output is drained; they are kept when absent. */
@@ -53,7 +53,7 @@ export class ManagedProcess {
   readonly id: ProcessId;
   readonly log: OutputLog;
   readonly request: KeptRequest;
-  /** Grace between SIGTERM and SIGKILL when whoever ends it names none. */
+  /** Grace between SIGTERM and SIGKILL when the caller who ends it names none. */
   readonly forceAfterMs: number;
   readonly #leftovers: 'keep' | 'end';
   readonly #clock: Clock;

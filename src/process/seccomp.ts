@@ -30,7 +30,7 @@ const machines = {
 
 /**
  * Always denied: reading and steering other processes, the keyring of the user's session, io_uring, which makes calls that no filter
- * sees, and parts of the kernel that only matter to those who attack or debug it.
+ * sees, and parts of the kernel that only matter for attacking or debugging it.
  */
 const alwaysDenied = [
   ...(['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd'] as const),

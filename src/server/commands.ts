@@ -20,7 +20,7 @@ import { type Session, exitFacts } from './session.js';
 /** Tells the caller of output; resolves when it is ready for more. */
 export type TellOutput = (delta: Notification<'command/exec/outputDelta'>) => Promise<void>;
 
-/** Told of each command that runs; `program` as the caller named it, also when a sandbox runs it. */
+/** Called with each command that runs; `program` as the caller named it, also when a sandbox runs it. */
 export type CommandStarted = (started: ManagedProcess, program: string) => void;
 
 /** As timeout(1) has it. */

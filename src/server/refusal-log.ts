@@ -45,7 +45,7 @@ export class RefusalLog {
     }
   }
 
-  /** Ends the window: logs how many there were that no line told of. */
+  /** Ends the window: logs how many more there were. */
   flush(): void {
     this.#window?.cancel();
     this.#window = undefined;

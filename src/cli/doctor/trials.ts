@@ -83,7 +83,7 @@ async function startStray(server: Client, backend: 'linux' | 'portable'): Promis
   throw new Error(`the process to be left behind did not start: ${endingText(await parent.exit)}`);
 }
 
-/** A zombie is dead, whoever is late to collect it; without /proc it cannot be told from the living. */
+/** A zombie is dead, although its parent has not collected it yet; without /proc it cannot be told from the living. */
 function isLiving(pid: number): boolean {
   if (readText('/proc/self/stat') !== undefined) return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
   try {

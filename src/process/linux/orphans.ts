@@ -22,7 +22,7 @@ export interface OrphanOptions {
   readonly adopts: boolean;
   /** First digits of every mark that this program makes. */
   readonly prefix: string;
-  /** Whether an unreaped child of this program was started by Sluice: it is nobody's orphan. */
+  /** Whether an unreaped child of this program was started by Sluice: it is not an orphan. */
   readonly isStarted: (pid: number) => boolean;
   readonly sessionOf: (pid: number) => number;
   /** Older processes carry no mark of ours. */
@@ -30,8 +30,13 @@ export interface OrphanOptions {
   readonly slices: Slices;
 }
 
-/** A look waits for so many times what the last list took to read: with thousands of children, listing them must not be all that is done. */
+/**
+ * After a list that took long to read, the next look waits for so many times that, but not for long: with thousands of children, listing
+ * them must not be all that is done.
+ */
+const longListMs = 1.5;
 const restPerList = 19;
+const longestRestMs = 50;
 
 /** Lists read for one look at most: where processes come and go during each of them, one more proves nothing new. */
 const mostPasses = 20;
@@ -122,7 +127,8 @@ export class Orphans {
     for (let pass = 0; pass < mostPasses; pass += 1) {
       const begunAt = performance.now();
       const unjudged = this.list().filter((pid) => !judged.has(pid));
-      this.#notBefore = performance.now() + restPerList * (performance.now() - begunAt);
+      const tookMs = performance.now() - begunAt;
+      if (tookMs >= longListMs) this.#notBefore = performance.now() + Math.min(restPerList * tookMs, longestRestMs);
       if (unjudged.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
       let isStill = this.#options.adopts;
       for (const pid of unjudged) {
