@@ -1,6 +1,6 @@
 // Why a command could not run, in words that tell the cases apart. Looks at the file system only after something failed, or to find the program.
 
-import { accessSync, constants, openSync, readSync, closeSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, openSync, readSync, closeSync, statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { type ExecError, type SpawnFailure, execError } from '../protocol/index.js';
 
@@ -25,11 +25,20 @@ export function findProgram(program: string, cwd: string, path: string | undefin
     const file = join(folder === '' ? cwd : resolve(cwd, folder), program);
     const failure = whyNotExecutable(file);
     if (failure === undefined) return file;
-    if (failure !== 'programNotFound') nearest ??= { failure, file };
+    // In a folder that may not be entered there is nothing to be found, as for a shell.
+    if (failure !== 'programNotFound' && isThere(file)) nearest ??= { failure, file };
   }
   if (nearest !== undefined) throw spawnFailed(nearest.failure, describe(nearest.failure, nearest.file));
   const where = path === undefined ? `the default path "${defaultPath}" (env has no PATH)` : `PATH "${path}"`;
   throw spawnFailed('programNotFound', `program "${program}" not found in ${where}`);
+}
+
+function isThere(file: string): boolean {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The kernel refused to run `file` in `cwd` with this errno name: say which of the two was at fault, and how. */

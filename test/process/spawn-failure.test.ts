@@ -33,6 +33,30 @@ function put(name: string, content: string | Uint8Array, mode: number): string {
   return file;
 }
 
+/** As a user who may not enter every folder: root may. */
+function unprivileged<T>(task: () => T): T {
+  if (process.geteuid?.() !== 0) return task();
+  process.seteuid?.(65_534);
+  try {
+    return task();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+test('a program that is in no folder of PATH is not found, although one of them may not be entered', () => {
+  chmodSync(folder, 0o755);
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0 });
+  const path = `${closed}:${join(folder, 'bin')}`;
+  const find = (program: string) => unprivileged(() => findProgram(program, '/', path));
+  assert.equal(find('tool'), join(folder, 'bin/tool'));
+  assert.throws(
+    () => find('no-such-program'),
+    (error) => brief(error).startsWith('programNotFound: program "no-such-program" not found'),
+  );
+});
+
 /** The failure in the form 'kind: problem', with the temporary folder as ~. */
 function brief(error: unknown): string {
   assert.ok(isExecError(error, 'spawnFailed'));
