@@ -37,7 +37,7 @@ export class CoverageRun {
     const lines = linesWithCode();
     const scripts = new Map();
     for (const name of readdirSync(this.#folder).filter((each) => each.endsWith('.json'))) {
-      for (const [file, functions] of JSON.parse(readFileSync(path.join(this.#folder, name), 'utf8'))) {
+      for (const [file, functions] of readReport(path.join(this.#folder, name))) {
         if (!scripts.has(file)) scripts.set(file, new Script(file));
         scripts.get(file).add(functions);
       }
@@ -158,4 +158,14 @@ function rangesOf(numbers) {
     else ranges.push([number, number]);
   }
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
+}
+
+/** What one program has run. A program that was killed while it wrote, or that may not write long files, leaves a torn report: it counts for nothing. */
+function readReport(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
