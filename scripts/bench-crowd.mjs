@@ -22,6 +22,8 @@ const { counts, rounds, own } = options.quick
   ? { counts: [100, 500], rounds: 10, own: 200 }
   : { counts: [100, 1_000, 5_000], rounds: 60, own: 5_000 };
 const churnLoops = 6;
+/** Rounds before the first that counts: code that has not been compiled yet would flatter the later columns. */
+const warmUp = rounds / 2;
 
 const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const program = path.join(root, bin.sluice);
@@ -43,16 +45,25 @@ async function benchCrowds() {
   const remote = await connect(server.url);
   // In this order: a program adopts orphans for the rest of its life.
   const embedded = connectInProcess();
-  const ways = {
-    'bare posix_spawn': barePosixSpawn,
-    'in-process, embedded: command/exec': () => embedded.exec(['true'], { env }),
-    'in-process, embedded: terminate': () => endOne(embedded),
-    'in-process, adopting: command/exec': () => adopting().exec(['true'], { env }),
-    'in-process, adopting: terminate': () => endOne(adopting()),
-    'WebSocket: command/exec': () => remote.exec(['true'], { env }),
-    'WebSocket: terminate': () => endOne(remote),
-    'sluice exec -- true': async () => spawnSync(program, ['exec', '--', 'true'], { stdio: 'ignore' }),
-  };
+  // What is measured while this program does not adopt orphans comes first. Each group has its own bare ones: a busy machine varies.
+  const groups = [
+    {
+      'bare posix_spawn of true': () => barePosixSpawn('/bin/true', ['true']),
+      'in-process, embedded: command/exec': () => embedded.exec(['true'], { env }),
+      'in-process, embedded: terminate': () => endOne(embedded),
+      'WebSocket: command/exec': () => remote.exec(['true'], { env }),
+      'WebSocket: terminate': () => endOne(remote),
+    },
+    {
+      'bare posix_spawn of true, again': () => barePosixSpawn('/bin/true', ['true']),
+      'in-process, adopting: command/exec': () => adopting().exec(['true'], { env }),
+      'in-process, adopting: terminate': () => endOne(adopting()),
+    },
+    {
+      'bare posix_spawn of node -e 0': () => barePosixSpawn(process.execPath, ['node', '-e', '0']),
+      'sluice exec -- true': async () => spawnSync(program, ['exec', '--', 'true'], { env, stdio: 'ignore' }),
+    },
+  ];
   let adoptingClient;
   function adopting() {
     adoptingClient ??= connectInProcess({ orphans: 'adopt' });
@@ -66,22 +77,19 @@ async function benchCrowds() {
     })),
     { name: `${churnLoops} loops`, script: 'trap "exit 0" TERM; echo; while :; do /bin/true; done', copies: churnLoops },
   ];
-  const medians = Object.fromEntries(Object.keys(ways).map((way) => [way, {}]));
-  const isEmbedded = (way) => !way.includes('adopting');
-  // What is measured while this program does not adopt orphans comes first.
-  for (const isFirst of [true, false]) {
+  const medians = groups.map((group) => Object.fromEntries(Object.keys(group).map((way) => [way, {}])));
+  for (const [index, group] of groups.entries()) {
     for (const column of columns) {
       const leaders = await startCrowd(column);
-      const chosen = Object.entries(ways).filter(([way]) => isEmbedded(way) === isFirst);
-      const times = new Map(chosen.map(([way]) => [way, []]));
-      for (let round = -3; round < rounds; round += 1) {
-        for (const [way, work] of chosen) {
+      const times = new Map(Object.keys(group).map((way) => [way, []]));
+      for (let round = -warmUp; round < rounds; round += 1) {
+        for (const [way, work] of Object.entries(group)) {
           const startedAt = performance.now();
           await work();
           if (round >= 0) times.get(way).push(performance.now() - startedAt);
         }
       }
-      for (const [way, list] of times) medians[way][column.name] = median(list);
+      for (const [way, list] of times) medians[index][way][column.name] = median(list);
       await endCrowd(leaders);
     }
   }
@@ -93,10 +101,10 @@ async function benchCrowds() {
 }
 
 /** What a start and an end cost by themselves: no pipes to read, no tree to look at. */
-async function barePosixSpawn() {
+async function barePosixSpawn(file, argv) {
   const spawner = new Spawner(libc, []);
   const stdio = { kind: 'pipes', stdin: undefined, stdout: 1, stderr: 2 };
-  const pid = spawner.spawn({ file: '/bin/true', argv: ['true'], cwd: '/', env, stdio });
+  const pid = spawner.spawn({ file, argv, cwd: '/', env, stdio });
   libc.wait4(pid, new Int32Array(1), 0, Buffer.alloc(256));
 }
 
@@ -160,12 +168,22 @@ async function endCrowd(leaders) {
 }
 
 function print() {
-  const names = Object.keys(Object.values(crowdTable)[0]);
-  const [first] = names;
-  console.log(`Median milliseconds from the call to the end, of ${rounds} rounds; × is the ratio to the first column.\n`);
+  console.log(
+    `Median milliseconds from the call to the end, of ${rounds} rounds; in brackets the growth from the first column, and that growth ` +
+      'beside the growth of the bare one above it.\n',
+  );
+  const names = Object.keys(Object.values(crowdTable[0])[0]);
   console.log(tableHead('', ...names));
-  for (const [way, row] of Object.entries(crowdTable)) {
-    console.log(tableRow(way, ...names.map((name) => `${row[name].toFixed(2)} (${(row[name] / row[first]).toFixed(2)} ×)`)));
+  for (const group of crowdTable) {
+    const growth = (row, name) => row[name] / row[names[0]];
+    const [bare] = Object.values(group);
+    for (const [way, row] of Object.entries(group)) {
+      const cells = names.map((name, index) => {
+        const besideBare = row === bare ? '' : `, ${(growth(row, name) / growth(bare, name)).toFixed(2)} of bare`;
+        return index === 0 ? row[name].toFixed(2) : `${row[name].toFixed(2)} (${growth(row, name).toFixed(2)} ×${besideBare})`;
+      });
+      console.log(tableRow(way, ...cells));
+    }
   }
   console.log(
     `\n${mass.own} processes ended by closing their connection: ${(mass.tookMs / 1000).toFixed(2)} s. ` +

@@ -32,7 +32,7 @@ const catchUpFraction = 0.2;
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => Math.trunc(steadyMs()),
-  after: (ms, fire) => startTimer(ms, fire, () => {}),
+  after: (ms, fire) => (ms === 0 && typeof setImmediate === 'function' ? startAtOnce(fire) : startTimer(ms, fire, () => {})),
   // Browsers give a number, which cannot hold a program open anyway.
   afterIdle: (ms, fire) => startTimer(ms, fire, (timer) => typeof timer === 'object' && timer.unref()),
 };
@@ -42,6 +42,12 @@ function steadyMs(): number {
   if (typeof process === 'undefined' || typeof process.hrtime !== 'function') return performance.now();
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
+}
+
+/** After everything that is at hand. Node makes a timer of 0 ms one of 1 ms, and browsers have nothing shorter. */
+function startAtOnce(fire: () => void): Timer {
+  const immediate = setImmediate(fire);
+  return { cancel: () => clearImmediate(immediate) };
 }
 
 type NativeTimer = ReturnType<typeof setTimeout>;

@@ -31,11 +31,11 @@ export interface OrphanOptions {
 }
 
 /**
- * After a list that took long to read, the next look waits for so many times that, but not for long: with thousands of children, listing
- * them must not be all that is done.
+ * After a list of thousands of children, which takes a millisecond or two to read, the next look waits some twenty times as long: listing
+ * must not be all that is done. The rest follows the number of children, not the time taken, which on a busy machine says little.
  */
-const longListMs = 1.5;
-const restPerList = 19;
+const longList = 3_000;
+const restMsPerChild = 0.01;
 const longestRestMs = 50;
 
 /** Lists read for one look at most: where processes come and go during each of them, one more proves nothing new. */
@@ -112,8 +112,9 @@ export class Orphans {
   list(): number[] {
     const { adopts, isStarted } = this.#options;
     // The kernel gives orphans to the first thread. Only this program collects its own children, so nothing is missing in this list.
-    if (adopts) return childrenOfThread(process.pid, process.pid).filter((pid) => !isStarted(pid));
-    return ancestors().flatMap((ancestor) => childrenOf(ancestor));
+    const pids = adopts ? childrenOfThread(process.pid, process.pid) : ancestors().flatMap((ancestor) => childrenOf(ancestor));
+    if (pids.length >= longList) this.#notBefore = performance.now() + Math.min(restMsPerChild * pids.length, longestRestMs);
+    return adopts ? pids.filter((pid) => !isStarted(pid)) : pids;
   }
 
   /**
@@ -125,10 +126,7 @@ export class Orphans {
     const unmarked: ProcEntry[] = [];
     const judged = new Set<number>();
     for (let pass = 0; pass < mostPasses; pass += 1) {
-      const begunAt = performance.now();
       const unjudged = this.list().filter((pid) => !judged.has(pid));
-      const tookMs = performance.now() - begunAt;
-      if (tookMs >= longListMs) this.#notBefore = performance.now() + Math.min(restPerList * tookMs, longestRestMs);
       if (unjudged.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
       let isStill = this.#options.adopts;
       for (const pid of unjudged) {
