@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { readProcTable } from '#src/process/proc-table.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { living } from '../support/processes.js';
+import { identify, living } from '../support/processes.js';
 
 const hostPath = fileURLToPath(new URL('../fixtures/host.js', import.meta.url));
 
@@ -21,12 +21,10 @@ for (const backend of ['linux', 'portable'] as const) {
     for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       test(`by ${signal}, nothing it started survives`, async () => {
         const { host, pids } = await startHost(backend, 'wait');
-        assert.deepEqual(
-          await living(pids),
-          pids.toSorted((a, b) => a - b),
-        );
+        const processes = await identify(pids);
+        assert.equal((await living(processes)).length, pids.length);
         host.kill(signal);
-        await eventually(async () => assert.deepEqual(await living(pids), []));
+        await eventually(async () => assert.deepEqual(await living(processes), []));
       });
     }
 
@@ -39,6 +37,7 @@ for (const backend of ['linux', 'portable'] as const) {
 
     test('a watchdog that was killed is replaced and does its work', async () => {
       const { host, pids } = await startHost(backend, 'wait');
+      const processes = await identify(pids);
       const [watchdog] = await watchdogsOf(host);
       process.kill(watchdog ?? assert.fail('no watchdog'), 'SIGKILL');
       await eventually(async () => {
@@ -46,7 +45,7 @@ for (const backend of ['linux', 'portable'] as const) {
         assert.ok(replacement !== undefined && replacement !== watchdog);
       });
       host.kill('SIGKILL');
-      await eventually(async () => assert.deepEqual(await living(pids), []));
+      await eventually(async () => assert.deepEqual(await living(processes), []));
     });
   });
 }

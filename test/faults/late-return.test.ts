@@ -23,11 +23,12 @@ describe('a client that comes back too late', { concurrency: true }, () => {
       await using server = await SluiceServer.start(kind, ['--keep-closed-ms', '100']);
       await using cutter = await ByteCutter.open(server.url);
       await using client = await connect(cutter.url);
-      const child = await client.start(shell('echo early; sleep 0.2; echo late'));
+      const child = await client.start(shell(`trap 'echo late; exit 0' USR1; echo early; while :; do sleep 0.01; done`));
       assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'early' })).reason, 'text');
       cutter.plan(...absence);
       const listing = client.list(); // notices that the connection is gone
       const reading = textOf(child);
+      process.kill(child.pid, 'SIGUSR1');
       assert.deepEqual(await listing, []);
       assert.equal(await reading, 'late\n');
       assert.equal((await child.closed).kind, 'code');

@@ -10,7 +10,7 @@ import { env, openPipe, shell, terminal } from '../contract/connector.js';
 import { startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { living } from '../support/processes.js';
+import { type KnownProcess, identify, living } from '../support/processes.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 
 const misfortune = fileURLToPath(new URL('../fixtures/misfortune.js', import.meta.url));
@@ -94,13 +94,13 @@ describe('when the server dies', { concurrency: true }, () => {
 class Scene implements AsyncDisposable {
   readonly #client: Client;
   readonly #children: readonly ProcessHandle[];
-  readonly #pids: readonly number[];
+  readonly #processes: readonly KnownProcess[];
   readonly #commanding: Promise<string>;
 
-  private constructor(client: Client, children: readonly ProcessHandle[], pids: readonly number[]) {
+  private constructor(client: Client, children: readonly ProcessHandle[], processes: readonly KnownProcess[]) {
     this.#client = client;
     this.#children = children;
-    this.#pids = pids;
+    this.#processes = processes;
     this.#commanding = client.exec(['sleep', '600'], { env }).then(
       ({ exitCode }) => `code ${exitCode}`,
       (error: unknown) => (error instanceof Error ? error.name : String(error)),
@@ -120,7 +120,9 @@ class Scene implements AsyncDisposable {
       pids.push(...(await announcedPids(child)));
     }
     children.push(await client.start({ ...shell('yes'), io: openPipe })); // that nobody reads
-    return new Scene(client, children, [...pids, ...children.map(({ pid }) => pid)]);
+    const processes = await identify([...pids, ...children.map(({ pid }) => pid)]);
+    assert.equal(processes.length, 2 * familySize + 1); // each shell announced itself and is a child too
+    return new Scene(client, children, processes);
   }
 
   async isLost(): Promise<void> {
@@ -144,7 +146,7 @@ class Scene implements AsyncDisposable {
   async #isOver(): Promise<void> {
     assert.match((await this.#client.ended) ?? '', /./);
     await assert.rejects(this.#client.start(shell('true')));
-    await eventually(async () => assert.deepEqual(await living(this.#pids), []));
+    await eventually(async () => assert.deepEqual(await living(this.#processes), []));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
