@@ -153,6 +153,23 @@ export const scenarios = {
     inspect: sameSessionOnTwoConnections,
   },
 
+  hole: {
+    about: 'more output than is kept is lost with the connection: codex is told so at once instead of waiting for it',
+    on: cuttable,
+    async play({ tools, wire }) {
+      const cut = async () => {
+        await wire.until((messages) => bytesIn(messages).includes('begin\n'));
+        wire.lose();
+        await wire.until((messages) => bytesIn(messages).includes('\nend\n'));
+        wire.cut();
+      };
+      const cmd = `echo begin; sleep 1; head -c ${3 * 1024 * 1024} /dev/zero | tr '\\0' x; echo; echo end; exit 4`;
+      const recovery = assert.rejects(tools.exec(cmd), /failed to recover process .* events are no longer retained/);
+      await Promise.all([recovery, cut()]);
+    },
+    inspect: sameSessionOnTwoConnections,
+  },
+
   rewrite: {
     about: 'input whose receipt is lost with the connection is sent again and arrives once',
     on: cuttable,
