@@ -15,10 +15,14 @@ export function openInput(): typeof process.stdin {
   return process.stdin;
 }
 
-/** A read of stdin has failed. Undefined for a terminal that went away, which is the end of its input and no failure. */
+/**
+ * A read of stdin has failed. Undefined where that is the end of the input and no failure: a terminal that went away, and a stdin that is
+ * not open for reading, which `nohup` gives a program that is started at a terminal.
+ */
 export function inputFailure(error: Error): StreamFailure | undefined {
-  const isHangUp = process.stdin.isTTY && 'code' in error && error.code === 'EIO';
-  return isHangUp ? undefined : new StreamFailure('cannot read stdin', error);
+  const code = 'code' in error ? error.code : undefined;
+  const isEnd = code === 'EBADF' || (code === 'EIO' && process.stdin.isTTY);
+  return isEnd ? undefined : new StreamFailure('cannot read stdin', error);
 }
 
 /** What is read of stdin, up to its end. */

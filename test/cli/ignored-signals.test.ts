@@ -45,6 +45,12 @@ describe('a signal that was ignored when sluice was started', () => {
     await survives(started(`exec nohup "$P" exec -- ${untilLine} 2>/dev/null`), ['SIGHUP']);
   });
 
+  test('does not end exec at a terminal, whose stdin nohup replaces by one that cannot be read', async () => {
+    const script = `exec nohup "$P" exec -- sh -c 'kill -HUP $PPID; cat; echo survived' 0>/dev/null 2>/dev/null`;
+    const { status, stdout } = await ran(started(script));
+    assert.deepEqual([status, stdout], [0, 'survived\n']);
+  });
+
   test('does not end exec, nor reach its command: in the background of a script', async () => {
     // The shell gives a background command SIGINT and SIGQUIT ignored, and passes our signals on by its pid.
     const script = `trap 'kill -s INT $!; kill -s QUIT $!' USR1; exec 3<&0; "$P" exec -- ${untilLine} <&3 &
