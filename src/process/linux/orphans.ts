@@ -27,7 +27,7 @@ export interface OrphanOptions {
   readonly sessionOf: (pid: number) => number;
   /** Older processes carry no mark of ours. */
   readonly isTooOld: (entry: ProcEntry) => boolean;
-  readonly slices: Slices;
+  readonly slices: Pick<Slices, 'run'>;
 }
 
 /**
