@@ -54,8 +54,8 @@ export function honestEndings(connector: Connector): void {
 
     test('a process that goes on printing is not idle', async () => {
       await using client = await connector.connect();
-      const script = 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done';
-      const { ending } = await client.run(['sh', '-c', script], { cwd: '/', env, idleTimeoutMs: 800 });
+      const script = 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.3; done';
+      const { ending } = await client.run(['sh', '-c', script], { cwd: '/', env, idleTimeoutMs: 2_000 });
       assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [0, 'exited']);
     });
 

@@ -56,7 +56,7 @@ for (const [direction, jumpMs] of [
 
     test('a process that prints is not idle, and one that does not is', async () => {
       await using jumping = await Jumping.open(jumpMs);
-      const printing = await jumping.client.start({ ...shell('while :; do echo; sleep 0.05; done'), idleTimeoutMs: 1_000 });
+      const printing = await jumping.client.start({ ...shell('while :; do echo; sleep 0.05; done'), idleTimeoutMs: 60_000 });
       const silent = await jumping.client.start({ ...shell('sleep 600'), idleTimeoutMs: 1_000 });
       let chunks = 0;
       const reading = (async () => {
