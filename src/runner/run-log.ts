@@ -4,8 +4,10 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
+import { LineSplitter } from '../client/line-splitter.js';
 import type { AgentEvent } from './agent-event.js';
 import type { AgentOptions } from './agent-options.js';
+import { type RunWriter, isGone, thisWriter } from './run-writer.js';
 
 /** Written first: what the run was asked to do. */
 export interface RunHeader {
@@ -15,6 +17,8 @@ export interface RunHeader {
   readonly cwd: string;
   readonly resume?: string;
   readonly at: number;
+  /** The program that wrote the log. Absent in logs of earlier versions. */
+  readonly writer?: RunWriter;
 }
 
 export type LogLine = RunHeader | AgentEvent;
@@ -38,7 +42,7 @@ export class RunLog {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.path = path.join(folder, `${header.runId}.jsonl`);
     this.#descriptor = openSync(this.path, 'ax', 0o600);
-    this.append(header);
+    this.append({ ...header, writer: thisWriter() });
   }
 
   /** Closes the file when it cannot be written: nothing can follow a torn line. */
@@ -72,7 +76,7 @@ export function runsIn(folder: string): string[] {
 }
 
 export interface ReadRunOptions {
-  /** Go on with what is written until the run has ended. */
+  /** Go on with what is written until the run has ended, or until its writer is gone: then the last line is not `ended`. */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -81,24 +85,42 @@ export interface ReadRunOptions {
 const lookMs = 100;
 const readBytes = 64 * 1024;
 
+/** Longest line that is kept while it is read: the longest line of a program (64 MiB), every byte of it escaped in JSON, and its frame. */
+const maxLineBytes = 6 * 64 * 1024 * 1024 + 64 * 1024;
+
 /** The lines of a run. A line that cannot be read, as a torn one, is passed over. */
 export async function* readRun(file: string, { follow = false, signal }: ReadRunOptions = {}): AsyncGenerator<LogLine> {
   await using handle = await open(file, 'r');
-  let rest = Buffer.alloc(0);
+  const lines = new LogLines();
+  const buffer = Buffer.alloc(readBytes);
+  let isLastLook = !follow;
   for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(readBytes), 0, readBytes);
-    if (bytesRead === 0) {
-      if (!follow || signal?.aborted === true) return;
-      await new Promise((resolve) => setTimeout(resolve, lookMs));
-      continue;
-    }
-    rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
-      const line = parseLine(rest.toString('utf8', 0, end));
-      rest = rest.subarray(end + 1);
-      if (line === undefined) continue;
+    const { bytesRead } = await handle.read(buffer, 0, readBytes);
+    for (const line of lines.push(buffer.subarray(0, bytesRead))) {
       yield line;
       if (line.type === 'ended') return;
+    }
+    if (bytesRead > 0) continue;
+    if (isLastLook || signal?.aborted === true) return;
+    // A writer that is gone may have written between our read and its end.
+    isLastLook = lines.writer !== undefined && isGone(lines.writer);
+    if (!isLastLook) await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+/** Bytes of a log -> its lines. */
+class LogLines {
+  readonly #splitter = new LineSplitter(maxLineBytes);
+  #isCut = false;
+  /** As the header names it. */
+  writer: RunWriter | undefined;
+
+  *push(bytes: Uint8Array): Generator<LogLine> {
+    for (const { text, ending } of this.#splitter.push(bytes)) {
+      const line = this.#isCut || ending === 'cut' ? undefined : parseLine(text);
+      this.#isCut = ending === 'cut';
+      if (line?.type === 'run') this.writer = line.writer;
+      if (line !== undefined) yield line;
     }
   }
 }

@@ -4,6 +4,7 @@
 import path from 'node:path';
 import type { OutcomeKind } from './outcome.js';
 import { readRun, runsIn } from './run-log.js';
+import { isGone } from './run-writer.js';
 import { type Usage, addUsage, usageSince } from './usage.js';
 
 export interface RunSummary {
@@ -15,6 +16,8 @@ export interface RunSummary {
   readonly sessionId: string | undefined;
   /** Undefined while it runs, and when its end was never written. */
   readonly outcome: OutcomeKind | undefined;
+  /** No end was written, and the program that ran it is gone. False also where that cannot be told, as from another machine. */
+  readonly hasCrashed: boolean;
   /** Of this run alone. */
   readonly usage: Usage;
 }
@@ -45,12 +48,13 @@ async function summarize(file: string): Promise<(Omit<RunSummary, 'usage'> & { r
   let summary: (Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined;
   for await (const line of readRun(file)) {
     if (line.type === 'run') {
-      const { runId, adapter, cwd, at, resume } = line;
-      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, total: nothing };
+      const { runId, adapter, cwd, at, resume, writer } = line;
+      const hasCrashed = writer !== undefined && isGone(writer);
+      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, hasCrashed, total: nothing };
     } else if (summary !== undefined) {
       if (line.type === 'session') summary = { ...summary, sessionId: line.sessionId };
       if (line.type === 'usage') summary = { ...summary, total: line.usage };
-      if (line.type === 'ended') summary = { ...summary, outcome: line.outcome.kind };
+      if (line.type === 'ended') summary = { ...summary, outcome: line.outcome.kind, hasCrashed: false };
     }
   }
   return summary;

@@ -15,6 +15,7 @@ import {
   readRun,
   startAgent,
 } from '#src/runner/index.js';
+import { thisWriter } from '#src/runner/run-writer.js';
 import { CuttingProxy } from '../support/cutting-proxy.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -350,7 +351,14 @@ describe('the log of a run', () => {
       await run.finish();
       assert.equal(statSync(file).mode & 0o777, 0o600);
       const [header, ...events] = await lines(file);
-      assert.deepEqual(header, { type: 'run', runId: run.id, adapter: 'fixture', cwd: '/', at: header?.at });
+      assert.deepEqual(header, {
+        type: 'run',
+        runId: run.id,
+        adapter: 'fixture',
+        cwd: '/',
+        at: header?.at,
+        writer: thisWriter(),
+      });
       assert.deepEqual(events, JSON.parse(JSON.stringify(await all(run.events))));
       assert.deepEqual(await followed, [header, ...events]);
     } finally {
