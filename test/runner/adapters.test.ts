@@ -120,8 +120,26 @@ describe('a program of JSON lines', () => {
       { type: 'session', sessionId: 's1' },
       { type: 'text', text: 'hi' },
       { type: 'status', status: 'busy' },
-      ended,
+      { type: 'turnEnded', result: { isError: false, reason: 'completed', text: 'hi' } },
     ]);
+  });
+
+  test('has the text of each turn in its result, unless the last line brings its own', () => {
+    const adapter = own({
+      isTurnEnd: (json) => json['done'] === true && ('all' in json ? { text: String(json['all']) } : true),
+      textOf: (json) => (typeof json['text'] === 'string' ? json['text'] : undefined),
+      eventsOf: (json) => ('say' in json ? [{ type: 'text', text: String(json['say']) }] : []),
+    });
+    const lines = [
+      ...[{ text: 'one ' }, { say: 'two' }, { text: ' three', done: true }],
+      ...[{ text: 'four' }, { done: true }],
+      ...[{ text: 'draft' }, { done: true, all: 'final' }],
+      { done: true },
+    ];
+    assert.deepEqual(
+      read(adapter, ...lines).flatMap((said) => (said.type === 'turnEnded' ? [said.result.text] : [])),
+      ['one two three', 'four', 'final', ''],
+    );
   });
 
   test('passes a line on over which a function of the caller trips', () => {

@@ -15,8 +15,8 @@ export interface JsonLinesOptions {
   /** A prompt as a line, without the line feed; `{"prompt": "…"}` when absent. */
   readonly encodePrompt?: (prompt: string) => string;
   /**
-   * True for the line after which the program takes the next prompt; or how the turn went, for what differs from `completed` without a
-   * text.
+   * True for the line after which the program takes the next prompt; or how the turn went, for what differs from `completed` with the
+   * texts of the turn.
    */
   readonly isTurnEnd: (json: JsonObject) => boolean | Partial<TurnResult>;
   readonly sessionIdOf?: (json: JsonObject) => string | undefined;
@@ -25,6 +25,9 @@ export interface JsonLinesOptions {
   /** Everything else a line says. */
   readonly eventsOf?: (json: JsonObject) => readonly AgentSaid[];
 }
+
+/** Longest text of a turn that its result repeats: more than any model writes. The events have all of it. */
+const maxAnswerChars = 16 * 1024 * 1024;
 
 /**
  * A line that neither has text nor gives events nor ends the turn comes through whole, as `raw`.
@@ -57,6 +60,8 @@ export function jsonl(options: JsonLinesOptions): AgentAdapter {
 class JsonLinesReader implements AgentReader {
   readonly #options: JsonLinesOptions;
   #sessionId: string | undefined;
+  /** What the turn under way has said so far. */
+  #answer = '';
 
   constructor(options: JsonLinesOptions) {
     this.#options = options;
@@ -82,19 +87,23 @@ class JsonLinesReader implements AgentReader {
     const text = textOf?.(json) ?? '';
     const events = eventsOf?.(json) ?? [];
     const end = isTurnEnd(json);
-    const said: AgentSaid[] = [
-      ...(text === '' ? [] : [{ type: 'text', text } as const]),
-      ...events,
-      ...(end === false ? [] : [{ type: 'turnEnded', result: resultOf(end) } as const]),
-    ];
+    const said: AgentSaid[] = [...(text === '' ? [] : [{ type: 'text', text } as const]), ...events];
+    for (const event of said) if (event.type === 'text') this.#addToAnswer(event.text);
+    if (end !== false) said.push({ type: 'turnEnded', result: this.#resultOf(end) });
     if (said.length === 0) said.push({ type: 'raw', stream: 'stdout', line: json });
     if (sessionId === undefined || sessionId === this.#sessionId) return said;
     this.#sessionId = sessionId;
     return [{ type: 'session', sessionId }, ...said];
   }
-}
 
-function resultOf(end: true | Partial<TurnResult>): TurnResult {
-  const { isError = false, reason = isError ? 'failed' : 'completed', text = '' } = end === true ? {} : end;
-  return { isError, reason, text };
+  #addToAnswer(text: string): void {
+    if (this.#answer.length < maxAnswerChars) this.#answer += text.slice(0, maxAnswerChars - this.#answer.length);
+  }
+
+  #resultOf(end: true | Partial<TurnResult>): TurnResult {
+    const answer = this.#answer;
+    this.#answer = '';
+    const { isError = false, reason = isError ? 'failed' : 'completed', text = answer } = end === true ? {} : end;
+    return { isError, reason, text };
+  }
 }
