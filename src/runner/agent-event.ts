@@ -5,8 +5,13 @@ import type { Usage } from './usage.js';
 
 /** What an agent program said, in the runner's words. */
 export type AgentSaid =
-  /** Progress that is worth a line at most: a request goes out, tokens are being thought. */
-  | { readonly type: 'status'; readonly status: string }
+  /** What the program or the run is about: a line for people. */
+  | {
+      readonly type: 'status';
+      readonly status: string;
+      /** Of interest until the next event only: a request goes out, tokens are being thought. A live view shows it, a transcript does not. */
+      readonly isTransient?: true;
+    }
   /** Known from the moment it is seen, so that a run can be resumed however it ends. */
   | { readonly type: 'session'; readonly sessionId: string; readonly model?: string }
   /** A piece of the answer, in order; the pieces of a turn make up the text. */

@@ -21,7 +21,7 @@ describe('a rate limit', () => {
     ];
     assert.deepEqual(
       read(...lines),
-      lines.map(() => ({ type: 'status', status: 'rate limit: allowed' })),
+      lines.map(() => ({ type: 'status', status: 'rate limit: allowed', isTransient: true })),
     );
   });
 

@@ -82,7 +82,7 @@ describe('text', () => {
 
   test('about a failed request is a status: the model did not say it', () => {
     const failed = { ...assistant('m1', text('API Error: 400')), error: 'invalid_request' };
-    assert.deepEqual(read(failed), [{ type: 'status', status: 'API Error: 400' }]);
+    assert.deepEqual(read(failed), [{ type: 'status', status: 'API Error: 400', isTransient: true }]);
   });
 });
 
@@ -212,11 +212,11 @@ test('an interrupt shows as a status, and its receipt too', () => {
     response: { subtype: 'success', request_id: 'r1', response: { still_queued: [] } },
   };
   const refusal = { type: 'control_response', response: { subtype: 'error', request_id: 'r1', error: 'no turn' } };
-  const statuses = ['control request: success', 'control request: error, no turn', '[Request interrupted by user]'];
-  assert.deepEqual(
-    read(receipt, refusal, user(text('[Request interrupted by user]'))),
-    statuses.map((status) => ({ type: 'status', status })),
-  );
+  assert.deepEqual(read(receipt, refusal, user(text('[Request interrupted by user]'))), [
+    { type: 'status', status: 'control request: success', isTransient: true },
+    { type: 'status', status: 'control request: error, no turn' },
+    { type: 'status', status: '[Request interrupted by user]' },
+  ]);
 });
 
 test('what we wrote is no event when a terminal shows it again', () => {

@@ -11,7 +11,7 @@ export function rateLimitIn(json: JsonObject): AgentSaid[] | undefined {
   const limits = objectIn(json, 'rate_limit_info');
   switch (stringIn(limits, 'status') ?? '') {
     case 'allowed':
-      return [{ type: 'status', status: 'rate limit: allowed' }];
+      return [{ type: 'status', status: 'rate limit: allowed', isTransient: true }];
     case 'allowed_warning':
       return [{ type: 'rateLimit', state: 'warning', ...resetOf(limits) }];
     case 'rejected':

@@ -56,10 +56,10 @@ export class ClaudeReader implements AgentReader {
         return this.#init(json);
       case 'status': {
         const status = stringIn(json, 'status');
-        return status === undefined ? undefined : [{ type: 'status', status }];
+        return status === undefined ? undefined : [{ type: 'status', status, isTransient: true }];
       }
       case 'thinking_tokens':
-        return [{ type: 'status', status: `thinking, about ${numberIn(json, 'estimated_tokens') ?? 'some'} tokens` }];
+        return [thinkingStatus(numberIn(json, 'estimated_tokens'))];
       case 'api_retry':
         return retryIn(json);
       default:
@@ -126,13 +126,17 @@ export class ClaudeReader implements AgentReader {
     const text = stringIn(block, type);
     if (text === undefined) return undefined;
     // What the program says in the model's place about a request that failed; the result says it again.
-    if (stringIn(json, 'error') !== undefined) return [{ type: 'status', status: text }];
+    if (stringIn(json, 'error') !== undefined) return [{ type: 'status', status: text, isTransient: true }];
     const { messageId, unrepeated } = this.#streamed;
     const isRepeated = unrepeated[type] > 0 && (messageId === undefined || messageId === stringIn(json['message'], 'id'));
     if (!isRepeated) return piece(type, text);
     unrepeated[type] -= 1;
     return [];
   }
+}
+
+function thinkingStatus(tokens: number | undefined): AgentSaid {
+  return { type: 'status', status: `thinking, about ${tokens ?? 'some'} tokens`, isTransient: true };
 }
 
 function nothingStreamed(messageId?: string): Streamed {
@@ -205,5 +209,6 @@ function controlResponse(json: JsonObject): AgentSaid[] | undefined {
   if (stringIn(objectIn(response, 'response'), 'behavior') !== undefined) return []; // ours: only permissions are answered so
   if (subtype === undefined) return undefined;
   const error = stringIn(response, 'error');
-  return [{ type: 'status', status: `control request: ${subtype}${error === undefined ? '' : `, ${error}`}` }];
+  if (error === undefined) return [{ type: 'status', status: `control request: ${subtype}`, isTransient: true }];
+  return [{ type: 'status', status: `control request: ${subtype}, ${error}` }];
 }

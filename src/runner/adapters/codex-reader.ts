@@ -31,7 +31,7 @@ export class CodexReader implements AgentReader {
       case 'thread.started':
         return this.#session(json);
       case 'turn.started':
-        return [{ type: 'status', status: 'turn started' }];
+        return [{ type: 'status', status: 'turn started', isTransient: true }];
       case 'item.started':
         return this.#item(objectIn(json, 'item'), 'started');
       case 'item.updated':
