@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RunView } from '#src/cli/agent/view.js';
-import type { AgentEvent } from '#src/runner/index.js';
+import type { AgentEvent, Outcome } from '#src/runner/index.js';
 
 type Shown = Parameters<RunView['show']>[0];
 type Unstamped<T> = T extends AgentEvent ? Omit<T, 'seq' | 'at' | 'turn'> : T;
@@ -17,13 +17,12 @@ const used = { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWrite
 const ok = { isError: false, reason: 'completed', text: '' };
 
 describe('a run', () => {
-  test('shows text and thoughts as they come, and begins a line for everything else', () => {
+  test('shows text as it comes, and begins a line for everything else', () => {
     assert.equal(
       shown(
         { type: 'turnStarted', prompt: 'say\n  hello' },
         { type: 'session', sessionId: 's', model: 'm' },
-        { type: 'thinking', text: 'hm' },
-        { type: 'text', text: ' hel' },
+        { type: 'text', text: 'hel' },
         { type: 'text', text: 'lo' },
         { type: 'toolCall', callId: '1', name: 'shell', input: { command: 'ls' } },
         { type: 'toolResult', callId: '1', output: 'a\nb', isError: false },
@@ -31,7 +30,40 @@ describe('a run', () => {
         { type: 'text', text: 'done\n' },
         { type: 'turnEnded', result: ok },
       ),
-      '> say hello\nsession s, m\nhm hello\n⚙ shell {"command":"ls"}\n  ✓ a b\n  ✗ no\ndone\n',
+      '> say hello\nsession s, m\nhello\n⚙ shell {"command":"ls"}\n  ✓ a b\n  ✗ no\ndone\n',
+    );
+  });
+
+  test('sets what it thinks apart from the answer, in lines of its own', () => {
+    const thoughts: readonly Unstamped<Shown>[] = [
+      { type: 'text', text: 'So' },
+      { type: 'thinking', text: 'First' },
+      { type: 'status', status: 'thinking, about 3 tokens', isTransient: true },
+      { type: 'thinking', text: ' this.\n\nThen' },
+      { type: 'thinking', text: ' that.' },
+      { type: 'text', text: 'The answer' },
+      { type: 'thinking', text: 'done\n' },
+      { type: 'text', text: '.\n' },
+    ];
+    assert.equal(shown(...thoughts), 'So\nthinking: First this.\n\nthinking: Then that.\nThe answer\nthinking: done\n.\n');
+    const view = new RunView({ isColoured: true });
+    assert.equal(
+      thoughts.map((event) => view.show({ seq: 1, at: 0, turn: 1, ...event } as Shown)).join(''),
+      'So\n  <First>< this.>\n\n  <Then>< that.>\nThe answer\n  <done>\n.\n'
+        .replaceAll('<', '\u001b[90m')
+        .replaceAll('>', '\u001b[39m'),
+    );
+  });
+
+  test('shows an answer that comes with the end of the turn only', () => {
+    const late = { isError: false, reason: 'completed', text: 'late' };
+    assert.equal(
+      shown(
+        ...[{ type: 'turnStarted', prompt: 'a' } as const, { type: 'turnEnded', result: late } as const],
+        ...[{ type: 'turnStarted', prompt: 'b' } as const, { type: 'text', text: 'early' } as const],
+        { type: 'turnEnded', result: late },
+      ),
+      '> a\nlate\n> b\nearly\n',
     );
   });
 
@@ -56,7 +88,11 @@ describe('a run', () => {
         { type: 'rateLimit', state: 'block', resetsAt: 0 },
         { type: 'retry', attempt: 2, problem: 'overloaded' },
         { type: 'gap', missedEvents: 7 },
-        { type: 'status', status: 'thinking' },
+        { type: 'status', status: 'requesting', isTransient: true },
+        { type: 'status', status: 'waiting 300 s for a rate limit' },
+        { type: 'status', status: 'session s could not be resumed; started afresh' },
+        { type: 'status', status: 'the log can no longer be written: no space left' },
+        { type: 'permission', requestId: 'r', toolName: 'shell', input: undefined },
         { type: 'turnEnded', result: { isError: true, reason: 'api_error', text: '' } },
       ),
       [
@@ -65,6 +101,10 @@ describe('a run', () => {
         'rate limit reached until 1970-01-01T00:00:00.000Z',
         'retry 2: overloaded',
         '7 events are missing here',
+        'waiting 300 s for a rate limit',
+        'session s could not be resumed; started afresh',
+        'the log can no longer be written: no space left',
+        '? may it use shell ',
         'the turn failed: api_error',
         '',
       ].join('\n'),
@@ -81,7 +121,7 @@ describe('a run', () => {
     const clipboard = '\x1b]52;c;aGVsbG8=\x07';
     const title = '\u009d0;title\u009c';
     assert.equal(shown({ type: 'text', text: `a${clear}\tb\r\nc\u202e\n` }), 'a\\x1b[2J\tb\nc\\u202e\n');
-    assert.equal(shown({ type: 'thinking', text: `${clipboard}\n` }), '\\x1b]52;c;aGVsbG8=\\x07\n');
+    assert.equal(shown({ type: 'thinking', text: `${clipboard}\n` }), 'thinking: \\x1b]52;c;aGVsbG8=\\x07\n');
     assert.equal(shown({ type: 'turnStarted', prompt: title }), '> \\x9d0;title\\x9c\n');
     assert.equal(shown({ type: 'session', sessionId: title, model: clear }), 'session \\x9d0;title\\x9c, \\x1b[2J\n');
     assert.equal(shown({ type: 'toolCall', callId: '1', name: clear, input: title }), '⚙ \\x1b[2J "\\x9d0;title\\x9c"\n');
@@ -94,7 +134,16 @@ describe('a run', () => {
     );
   });
 
-  test('ends with how it ended, and with the way to go on', () => {
+  test('ends with how it ended, how its program exited, and with the way to go on', () => {
+    const exit = { reason: 'exited', outputComplete: true, droppedBytes: 0, startedAt: 0, endedAt: 1 } as const;
+    const last = (outcome: Outcome) => shown({ type: 'ended', outcome });
+    assert.equal(last({ kind: 'completed', exit: { kind: 'code', code: 0, ...exit } }), 'completed; exit code 0\n');
+    assert.equal(
+      last({ kind: 'failed', problem: 'no room', exit: { kind: 'signal', signal: 'SIGKILL', ...exit } }),
+      'failed; signal SIGKILL; no room\n',
+    );
+    assert.equal(last({ kind: 'lost', exit: { kind: 'lost', ...exit } }), 'lost; its exit was not seen\n');
+
     assert.equal(shown({ type: 'ended', outcome: { kind: 'completed', sessionId: 's' } }), 'completed\n');
     assert.equal(
       shown({ type: 'ended', outcome: { kind: 'rateLimited', sessionId: 's', problem: 'enough', resetsAt: 0 } }),

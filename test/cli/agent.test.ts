@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,6 +11,7 @@ import { readProcTable } from '#src/process/proc-table.js';
 import type { AgentEvent, RunSummary } from '#src/runner/index.js';
 import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { putFakeClaude } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -34,7 +35,7 @@ describe('sluice agent', () => {
   test('runs a program, shows what it does, and exits as the run ended', async () => {
     const { status, stdout, stderr } = await run([], 'hello');
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
-    assert.match(stdout, /^> hello\n[^]*"text":"hello"[^]*\ncompleted\n$/);
+    assert.match(stdout, /^> hello\n[^]*"text":"hello"[^]*\ncompleted; exit code 0\n$/);
   });
 
   test('puts further prompts from stdin, and prints events as JSON', async () => {
@@ -111,7 +112,13 @@ describe('sluice agent', () => {
     const { stdout } = await sluice(['agent', 'logs', '--json'], { env });
     const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as RunSummary;
     assert.equal(last.outcome, undefined);
-    assert.match((await sluice(['agent', 'logs', last.runId], { env })).stdout, /^> hang killed\n/);
+    assert.match((await sluice(['agent', 'logs'], { env })).stdout, new RegExp(`^${last.runId}  jsonl   crashed`, 'm'));
+    const shown = await sluice(['agent', 'logs', last.runId], { env });
+    assert.match(shown.stdout, /^> hang killed\n/);
+    const note = `sluice: run ${last.runId} has no end: the program that ran it is gone\n`;
+    assert.deepEqual([shown.status, shown.stderr], [0, note]);
+    const followed = await sluice(['agent', 'logs', '-f', last.runId], { env });
+    assert.deepEqual(followed, { status: 125, stdout: shown.stdout, stderr: note });
   });
 
   test('lists runs, shows one again, and follows it', async () => {
@@ -122,7 +129,7 @@ describe('sluice agent', () => {
     const completed = runs.find(({ outcome }) => outcome === 'completed') ?? assert.fail('no run');
     assert.match((await sluice(['agent', 'logs'], { env })).stdout, new RegExp(`^${completed.runId}  jsonl   completed`, 'm'));
     const shown = await sluice(['agent', 'logs', '-f', completed.runId], { env });
-    assert.match(shown.stdout, /^> hello\n[^]*completed\n$/);
+    assert.match(shown.stdout, /^> hello\n[^]*completed; exit code 0\n$/);
     const json = await sluice(['agent', 'logs', '--json', completed.runId], { env });
     assert.equal((JSON.parse(json.stdout.split('\n')[0] ?? '') as { type: string }).type, 'run');
     assert.match(
@@ -148,10 +155,7 @@ describe('sluice agent', () => {
         .flatMap((event) => (event.type === 'turnEnded' ? [event.result.text] : []));
     let claude: Readonly<Record<string, string>> = {};
     before(() => {
-      const fake = join(folder, 'claude');
-      const file = fileURLToPath(new URL('../fixtures/fake-claude.js', import.meta.url));
-      writeFileSync(fake, `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`, { mode: 0o755 });
-      claude = { ...env, PATH: `${folder}:${process.env['PATH']}` };
+      claude = { ...env, PATH: putFakeClaude(folder) };
     });
 
     test('answers what it asks, deny unless told to allow', async () => {

@@ -4,30 +4,22 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connectInProcess } from '../../local/index.js';
-import {
-  type AgentAdapter,
-  type AgentRun,
-  type Outcome,
-  type RunSummary,
-  claude,
-  codex,
-  jsonl,
-  readRun,
-  startAgent,
-  summarizeRuns,
-} from '../../runner/index.js';
+import { type AgentAdapter, type RunSummary, claude, codex, readRun, startAgent, summarizeRuns } from '../../runner/index.js';
 import { isColoured } from '../colour.js';
 import { type Flags, type Input, UsageError, type Word, defineCommand } from '../command.js';
 import { environmentOf, environmentOptions } from '../environment-options.js';
-import { ownFailure, timedOut } from '../exit-status.js';
-import { onSignals } from '../inherited-signals.js';
+import { ownFailure } from '../exit-status.js';
 import { localFolder } from '../local-folder.js';
-import { letGoOfInput } from '../own-input.js';
-import { print } from '../own-output.js';
+import { complain, print } from '../own-output.js';
 import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
-import { sendLines } from './prompts.js';
+import { driveRun } from './drive-run.js';
+import { jsonLinesAdapter } from './json-lines.js';
+import { outcomeStatus } from './outcome-status.js';
+import { permissionsFor } from './permissions.js';
+import { PromptLines, firstPrompt } from './prompts.js';
+import { type OutputMode, runOutput } from './run-output.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
 
@@ -41,14 +33,20 @@ const options = {
   'prompts-from-stdin': {
     kind: 'switch',
     group: 'run and resume',
-    meaning: 'Each line of stdin is a further prompt, put when the turn before has ended.',
+    meaning: 'Each line of stdin is a prompt, sent when the turn before has ended. Ends with stdin or with the agent.',
+  },
+  'prompt-file': {
+    kind: 'text',
+    placeholder: 'FILE',
+    group: 'run and resume',
+    meaning: 'Read the first prompt from this file of this machine. A lone dash in place of PROMPT reads it from stdin.',
   },
   cwd: { kind: 'text', short: 'C', placeholder: 'FOLDER', group: 'run and resume', meaning: 'Where the agent works.' },
   permissions: {
     kind: 'choice',
-    choices: ['allow', 'deny'],
+    choices: ['allow', 'deny', 'ask'],
     group: 'run and resume',
-    meaning: 'What to answer when it asks for permission. Default: deny.',
+    meaning: 'What to answer when it asks for permission; ask puts each question to you, on the terminal. Default: deny.',
   },
   tty: { kind: 'switch', short: 't', group: 'run and resume', meaning: 'Run it on a terminal of 200 columns instead of pipes.' },
   'turn-end': {
@@ -56,6 +54,13 @@ const options = {
     placeholder: 'NAME=VALUE',
     group: 'run and resume',
     meaning: 'With --adapter jsonl: the member of a line that ends a turn. Default: type=result.',
+  },
+  'text-member': {
+    kind: 'text',
+    placeholder: 'NAME',
+    group: 'run and resume',
+    meaning:
+      'With --adapter jsonl: the member of a line that holds a piece of the answer; in the line that ends a turn, all of it.',
   },
   ...environmentOptions,
   'idle-timeout': {
@@ -78,7 +83,17 @@ const options = {
   },
   'wait-for-limits': { kind: 'switch', group: 'Ending', meaning: 'Wait until a rate limit is lifted and put the prompt again.' },
   json: { kind: 'switch', group: 'Output', meaning: 'Print events, or figures, as JSON lines.' },
-  follow: { kind: 'switch', short: 'f', group: 'Output', meaning: 'With logs: go on until the run has ended.' },
+  'answer-only': {
+    kind: 'switch',
+    group: 'Output',
+    meaning: 'With run and resume: print the answer of each turn and nothing else. What goes wrong is told on stderr.',
+  },
+  follow: {
+    kind: 'switch',
+    short: 'f',
+    group: 'Output',
+    meaning: 'With logs: go on until the run has ended, or the program that ran it.',
+  },
   by: {
     kind: 'choice',
     choices: ['run', 'day', 'model'],
@@ -106,6 +121,7 @@ export const agent = defineCommand(
     examples: [
       { line: 'sluice agent run "fix the failing test"', meaning: 'claude, in this folder' },
       { line: 'sluice agent run --adapter codex "explain main.ts"', meaning: 'codex' },
+      { line: 'sluice agent run --answer-only - < task.md', meaning: 'a prompt of many lines in, the answer out' },
       { line: 'sluice agent run --connect ws://host:4500 -C /srv/app "upgrade"', meaning: 'on another machine' },
       { line: 'sluice agent resume SESSION "and the docs"', meaning: 'go on' },
       { line: 'sluice agent logs', meaning: 'the runs there were' },
@@ -121,7 +137,7 @@ export const agent = defineCommand(
   async (input) => {
     const { own, rest } = splitAtDashes(input.words);
     const [action, ...operands] = own;
-    if (action === 'run') return run(input, { prompt: operands.join(' '), args: rest });
+    if (action === 'run') return run(input, { words: operands, args: rest });
     if (action === 'resume') return resume(input, operands, rest);
     if (action === 'logs') return logs(input.flags, operands);
     if (action === 'usage') return usage(input.flags);
@@ -131,20 +147,26 @@ export const agent = defineCommand(
 );
 
 interface Order {
-  readonly prompt: string;
+  readonly words: readonly string[];
   readonly args: readonly string[];
   readonly resume?: string;
 }
 
-async function run({ flags }: Input<typeof options>, { prompt, args, resume: session }: Order): Promise<number> {
-  if (prompt.trim() === '') throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"');
+async function run({ flags }: Input<typeof options>, { words, args, resume: session }: Order): Promise<number> {
+  const { adapter, rest } = adapterOf(flags, args);
+  if (flags.permissions === 'ask' && (flags['prompts-from-stdin'] || [words.join(' '), flags['prompt-file']].includes('-')))
+    throw new UsageError('--permissions ask reads your answers from stdin, so prompts cannot come from there');
+  const mode = outputMode(flags);
+  using permissions = permissionsFor(flags.permissions ?? 'deny', adapter);
+  using output = runOutput(mode, permissions.kind);
+  using lines = flags['prompts-from-stdin'] ? new PromptLines() : undefined;
+  const prompt = await firstPrompt({ words, file: flags['prompt-file'], lines });
   const server = namedServer(flags, process.env);
   const isLocal = server === undefined;
   const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? '/');
   await using client: Client = isLocal
     ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
     : await openServer(server, flags);
-  const { adapter, rest } = adapterOf(flags, args);
   const started = startAgent({
     client,
     adapter,
@@ -160,21 +182,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
     ...(flags['turn-timeout'] === undefined ? {} : { turnTimeoutMs: flags['turn-timeout'] }),
     ...(flags.timeout === undefined ? {} : { totalTimeoutMs: flags.timeout }),
   });
-  using _signals = interruptOnSignals(started);
-  try {
-    const [outcome] = await Promise.all([outcomeOf(started, flags), show(started, flags)]);
-    return statusOf(outcome);
-  } catch (error) {
-    await started.stop(); // an agent whose doings or prompts are lost does not go on
-    throw error;
-  } finally {
-    if (flags['prompts-from-stdin']) letGoOfInput();
-  }
-}
-
-async function outcomeOf(started: AgentRun, flags: AgentFlags): Promise<Outcome> {
-  if (flags['prompts-from-stdin']) await sendLines(started);
-  return Promise.race([started.finish(), started.outcome]);
+  return outcomeStatus(await driveRun(started, { output, permissions, lines }));
 }
 
 async function resume(
@@ -190,7 +198,7 @@ async function resume(
   const session = earlier?.sessionId ?? name;
   const adapter = input.flags.adapter ?? knownAdapter(earlier);
   const flags = { ...input.flags, adapter, cwd: input.flags.cwd ?? earlier?.cwd };
-  return run({ ...input, flags }, { prompt: words.join(' '), args, resume: session });
+  return run({ ...input, flags }, { words, args, resume: session });
 }
 
 async function logs(flags: AgentFlags, [name]: readonly string[]): Promise<number> {
@@ -203,11 +211,16 @@ async function logs(flags: AgentFlags, [name]: readonly string[]): Promise<numbe
   const found = runs.findLast(({ runId, sessionId }) => runId.startsWith(name) || sessionId === name);
   if (found === undefined) throw new UsageError(`there is no run "${name}"; "sluice agent logs" lists them`);
   const view = new RunView({ isColoured: isColoured(process.stdout) });
+  let isEnded = false;
   for await (const line of readRun(path.join(folder, `${found.runId}.jsonl`), { follow: flags.follow })) {
     if (flags.json) await print(jsonLine(line));
     else if (line.type !== 'run') await print(view.show(line));
+    isEnded = line.type === 'ended';
   }
-  return 0;
+  if (!flags.json) await print(view.endLine());
+  if (isEnded || !(flags.follow || found.hasCrashed)) return 0;
+  await complain(`run ${found.runId} has no end: the program that ran it is gone`);
+  return flags.follow ? ownFailure : 0;
 }
 
 async function usage(flags: AgentFlags): Promise<number> {
@@ -216,38 +229,24 @@ async function usage(flags: AgentFlags): Promise<number> {
   return 0;
 }
 
-async function show(started: AgentRun, { json, permissions }: AgentFlags): Promise<void> {
-  const view = new RunView({ isColoured: isColoured(process.stdout) });
-  for await (const event of started.events) {
-    await print(json ? jsonLine(event) : view.show(event));
-    if (event.type !== 'permission') continue;
-    const answer =
-      permissions === 'allow' ? ({ behavior: 'allow' } as const) : ({ behavior: 'deny', message: 'not allowed here' } as const);
-    await started.answer(event.requestId, answer);
-  }
-}
-
-function interruptOnSignals(started: AgentRun): Disposable {
-  let isAsked = false;
-  const interrupt = () => {
-    void (isAsked ? started.stop() : started.interrupt());
-    isAsked = true;
-  };
-  const stop = () => void started.stop();
-  return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => (signal === 'SIGINT' ? interrupt() : stop()));
+function outputMode({ json, 'answer-only': answerOnly }: AgentFlags): OutputMode {
+  if (json && answerOnly) throw new UsageError('--json prints every event and --answer-only none; use one of them');
+  return json ? 'json' : answerOnly ? 'answers' : 'view';
 }
 
 function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: AgentAdapter; rest: readonly string[] } {
   switch (flags.adapter) {
     case 'codex':
       return { adapter: codex(), rest: args };
-    case 'jsonl': {
-      const [program] = args;
-      if (program === undefined)
-        throw new UsageError('--adapter jsonl needs its program after two dashes, as in: -- my-agent --json');
-      const [name = 'type', value = ''] = (flags['turn-end'] ?? 'type=result').split('=');
-      return { adapter: jsonl({ command: args, isTurnEnd: (json) => String(json[name]) === value }), rest: [] };
-    }
+    case 'jsonl':
+      if (flags['answer-only'] && flags['text-member'] === undefined)
+        throw new UsageError(
+          '--answer-only with --adapter jsonl needs --text-member, the member of a line that holds the answer',
+        );
+      return {
+        adapter: jsonLinesAdapter({ command: args, turnEnd: flags['turn-end'], textMember: flags['text-member'] }),
+        rest: [],
+      };
     case 'claude':
     case undefined:
       return { adapter: claude(), rest: args };
@@ -269,25 +268,7 @@ function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] 
   return at < 0 ? { own: texts(words), rest: [] } : { own: texts(words.slice(0, at)), rest: texts(words.slice(at)) };
 }
 
-function runLine({ runId, adapter, outcome, sessionId = '-' }: RunSummary): string {
-  return visible(`${runId}  ${adapter.padEnd(6)}  ${(outcome ?? 'no end yet').padEnd(12)}  ${sessionId}`);
-}
-
-function statusOf({ kind }: Outcome): number {
-  switch (kind) {
-    case 'completed':
-      return 0;
-    case 'failed':
-      return 1;
-    case 'interrupted':
-      return 130;
-    case 'idleTimedOut':
-    case 'timedOut':
-      return timedOut;
-    case 'rateLimited':
-      return 75; // as sysexits.h has it: try again later
-    case 'neverStarted':
-    case 'lost':
-      return ownFailure;
-  }
+function runLine({ runId, adapter, outcome, hasCrashed, sessionId = '-' }: RunSummary): string {
+  const state = outcome ?? (hasCrashed ? 'crashed' : 'no end yet');
+  return visible(`${runId}  ${adapter.padEnd(6)}  ${state.padEnd(12)}  ${sessionId}`);
 }

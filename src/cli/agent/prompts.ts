@@ -1,13 +1,93 @@
-// Further prompts for a run, one a line, from our stdin.
+// The prompts of a run: the first from the command line, a file or stdin; further ones from stdin, one a line.
 
-import { createInterface } from 'node:readline';
+import { createReadStream } from 'node:fs';
+import { type Interface, createInterface } from 'node:readline';
 import type { AgentRun } from '../../runner/index.js';
-import { openInput, untilEnd } from '../own-input.js';
+import { UsageError } from '../command.js';
+import { letGoOfInput, openInput, untilEnd } from '../own-input.js';
+import { complain } from '../own-output.js';
 
-/** Sends each line when the turn before has ended. Rejects when stdin cannot be read to its end. */
-export async function sendLines(run: AgentRun): Promise<void> {
-  for await (const line of untilEnd(createInterface(openInput()))) {
-    if (run.isOver) return;
-    if (line.trim() !== '') await run.send(line).result;
+export interface PromptChoice {
+  /** What stood on the command line; a lone dash means stdin. */
+  readonly words: readonly string[];
+  readonly file: string | undefined;
+  /** Further prompts come from there too. */
+  readonly lines: PromptLines | undefined;
+}
+
+/** Longest prompt that is read from a file or stdin, in bytes: more than any model takes. */
+const maxPromptBytes = 16 * 1024 * 1024;
+
+/** Throws a UsageError when there is none, or more than one. */
+export async function firstPrompt({ words, file, lines }: PromptChoice): Promise<string> {
+  const isDash = words.length === 1 && words[0] === '-';
+  if (words.length > 0 && file !== undefined)
+    throw new UsageError(`the prompt is either "${words.join(' ')}" or in --prompt-file ${file}, not both`);
+  if (isDash || file === '-') {
+    if (lines !== undefined)
+      throw new UsageError(
+        'stdin is either the first prompt or, with --prompts-from-stdin, one prompt a line; leave the dash out',
+      );
+    return nonEmpty(await promptFromStdin());
+  }
+  if (file !== undefined) return nonEmpty(await textOf(createReadStream(file), `--prompt-file ${file}`));
+  return nonEmpty(words.length > 0 || lines === undefined ? words.join(' ') : ((await lines.next()) ?? ''));
+}
+
+async function promptFromStdin(): Promise<string> {
+  if (process.stdin.isTTY) await complain('reading the prompt from this terminal; Ctrl-D on a line of its own ends it');
+  try {
+    return await textOf(untilEnd<Uint8Array>(openInput()), 'the prompt on stdin');
+  } finally {
+    letGoOfInput();
+  }
+}
+
+/** Without the line ends behind it. */
+async function textOf(pieces: AsyncIterable<Uint8Array>, source: string): Promise<string> {
+  const kept: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    kept.push(piece);
+    bytes += piece.length;
+    if (bytes > maxPromptBytes) throw new UsageError(`${source} is longer than ${maxPromptBytes / 1024 / 1024} MiB`);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(kept)).replace(/[\r\n]+$/, '');
+  } catch (error) {
+    throw new UsageError(`${source} is not UTF-8 text`, { cause: error });
+  }
+}
+
+function nonEmpty(prompt: string): string {
+  if (prompt.trim() !== '') return prompt;
+  throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"; a lone dash reads it from stdin');
+}
+
+/** The lines of our stdin that are not blank, each a prompt. */
+export class PromptLines implements Disposable {
+  readonly #interface: Interface = createInterface(openInput());
+  /** From the first moment: the interface does not keep lines for an iterator that comes later. */
+  readonly #lines = untilEnd<string>(this.#interface[Symbol.asyncIterator]());
+
+  /** Undefined when there is no other. Rejects when stdin cannot be read to its end. */
+  async next(): Promise<string | undefined> {
+    for (;;) {
+      const next = await this.#lines.next();
+      if (next.done === true) return undefined;
+      if (next.value.trim() !== '') return next.value;
+    }
+  }
+
+  /** Sends each line when the turn before has ended, until stdin or the run has. */
+  async sendTo(run: AgentRun): Promise<void> {
+    void run.outcome.then(() => this.#interface.close()); // nothing more is waited for
+    for (let prompt = await this.next(); prompt !== undefined && !run.isOver; prompt = await this.next())
+      await run.send(prompt).result;
+  }
+
+  [Symbol.dispose](): void {
+    this.#interface.close();
+    letGoOfInput();
   }
 }

@@ -1,40 +1,44 @@
-// A run as people read it: text as it comes, tools in one line each, a line of figures at the end of a turn.
+// A run as people read it: the answer as it comes, the thinking apart from it, tools in one line each, a line of figures at the end of a turn.
 
-import type { AgentEvent, Outcome, Usage } from '../../runner/index.js';
+import type { Outcome, SeenEvent, TurnResult, Usage } from '../../runner/index.js';
 import { paint, type Style } from '../colour.js';
 import { visibleLines } from '../visible-text.js';
-
-type Shown = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number };
 
 /** Longest piece of a tool's input or output that is shown. */
 const foldedChars = 100;
 
 export class RunView {
   readonly #paint: (style: Style, text: string) => string;
-  #isLineBegun = false;
+  /** Begins every line of thinking. Colour tells it from the answer where there is colour; a word does elsewhere. */
+  readonly #thinkingMark: string;
+  /** What the last line holds so far; undefined at the beginning of a line. */
+  #begun: 'text' | 'thinking' | undefined;
+  #hasAnswered = false;
   #lastUsage: Usage | undefined;
 
   constructor({ isColoured }: { readonly isColoured: boolean }) {
     this.#paint = isColoured ? paint : (_style, text) => text;
+    this.#thinkingMark = isColoured ? '  ' : 'thinking: ';
   }
 
   /** What to print. All of it comes from the agent, so a terminal shows it and obeys none of it. */
-  show(event: Shown): string {
+  show(event: SeenEvent): string {
     switch (event.type) {
       case 'text':
-        return this.#flow(visibleLines(event.text));
+        return this.#answer(event.text);
       case 'thinking':
-        return this.#flow(this.#paint('gray', visibleLines(event.text)));
+        return this.#think(event.text);
       case 'turnStarted':
+        this.#hasAnswered = false;
         return this.#line('bold', `> ${folded(event.prompt)}`);
       case 'session':
         return this.#line('gray', `session ${event.sessionId}${event.model === undefined ? '' : `, ${event.model}`}`);
       case 'toolCall':
-        return this.#line('cyan', `⚙ ${event.name} ${folded(JSON.stringify(event.input))}`);
+        return this.#line('cyan', `⚙ ${event.name} ${folded(jsonOf(event.input))}`);
       case 'toolResult':
         return this.#line(event.isError ? 'red' : 'gray', `  ${event.isError ? '✗' : '✓'} ${folded(event.output)}`);
       case 'permission':
-        return this.#line('yellow', `? may it use ${event.toolName} ${folded(JSON.stringify(event.input))}`);
+        return this.#line('yellow', `? may it use ${event.toolName} ${folded(jsonOf(event.input))}`);
       case 'rateLimit': {
         const until = event.resetsAt === undefined ? '' : ` until ${new Date(event.resetsAt).toISOString()}`;
         return this.#line('yellow', event.state === 'block' ? `rate limit reached${until}` : `a rate limit is near${until}`);
@@ -44,11 +48,8 @@ export class RunView {
       case 'usage':
         this.#lastUsage = event.usage;
         return '';
-      case 'turnEnded': {
-        const { isError, text, reason } = event.result;
-        const failure = isError ? this.#line('red', `the turn failed: ${text === '' ? reason : text}`) : '';
-        return failure + (this.#lastUsage === undefined ? this.#endLine() : this.#line('gray', usageLine(this.#lastUsage)));
-      }
+      case 'turnEnded':
+        return this.#result(event.result) + (this.#lastUsage === undefined ? '' : this.#line('gray', usageLine(this.#lastUsage)));
       case 'gap':
         return this.#line('yellow', `${event.missedEvents} events are missing here`);
       case 'raw':
@@ -56,23 +57,44 @@ export class RunView {
       case 'ended':
         return this.#line(event.outcome.kind === 'completed' ? 'gray' : 'red', outcomeLine(event.outcome));
       case 'status':
-        return ''; // progress; --json has it
+        return event.isTransient === true ? '' : this.#line('gray', folded(event.status));
     }
   }
 
-  #flow(text: string): string {
-    this.#isLineBegun = !text.endsWith('\n');
-    return text;
+  /** Ends the line that was begun, for something that is printed past the view. */
+  endLine(): string {
+    const end = this.#begun === undefined ? '' : '\n';
+    this.#begun = undefined;
+    return end;
+  }
+
+  #answer(text: string): string {
+    const start = this.#begun === 'thinking' ? this.endLine() : '';
+    this.#hasAnswered = true;
+    if (text !== '') this.#begun = text.endsWith('\n') ? undefined : 'text';
+    return start + visibleLines(text);
+  }
+
+  #think(text: string): string {
+    const start = this.#begun === 'text' ? this.endLine() : '';
+    const lines = visibleLines(text).split('\n');
+    const marked = lines.map((line, index) => {
+      if (line === '') return '';
+      const mark = index === 0 && this.#begun === 'thinking' ? '' : this.#thinkingMark;
+      return mark + this.#paint('gray', line);
+    });
+    if (text !== '') this.#begun = text.endsWith('\n') ? undefined : 'thinking';
+    return start + marked.join('\n');
+  }
+
+  /** Some programs tell the answer only with the end of the turn. */
+  #result({ isError, text, reason }: TurnResult): string {
+    if (isError) return this.#line('red', `the turn failed: ${text === '' ? reason : text}`);
+    return (this.#hasAnswered ? '' : this.#answer(text)) + this.endLine();
   }
 
   #line(style: Style, text: string): string {
-    return `${this.#endLine()}${this.#paint(style, visibleLines(text))}\n`;
-  }
-
-  #endLine(): string {
-    const end = this.#isLineBegun ? '\n' : '';
-    this.#isLineBegun = false;
-    return end;
+    return `${this.endLine()}${this.#paint(style, visibleLines(text))}\n`;
   }
 }
 
@@ -90,8 +112,10 @@ function usageLine({ models, costUsd }: Usage): string {
   return `${sum.input} in, ${sum.output} out, ${sum.cached} cached${cost}`;
 }
 
-function outcomeLine({ kind, problem, sessionId, resetsAt }: Outcome): string {
+/** `failed; signal SIGKILL; why; how to go on`. */
+export function outcomeLine({ kind, exit, problem, sessionId, resetsAt }: Outcome): string {
   const facts = [
+    exit === undefined ? undefined : exitFact(exit),
     problem === undefined ? undefined : folded(problem),
     resetsAt === undefined ? undefined : `until ${new Date(resetsAt).toISOString()}`,
     sessionId === undefined || kind === 'completed' ? undefined : `resume with: sluice agent resume ${sessionId} "…"`,
@@ -99,8 +123,25 @@ function outcomeLine({ kind, problem, sessionId, resetsAt }: Outcome): string {
   return [kind, ...facts].join('; ');
 }
 
+function exitFact(exit: NonNullable<Outcome['exit']>): string {
+  switch (exit.kind) {
+    case 'code':
+      return `exit code ${exit.code}`;
+    case 'signal':
+      return `signal ${exit.signal}`;
+    case 'lost':
+      return 'its exit was not seen';
+  }
+}
+
 function textOf(line: unknown): string {
-  return typeof line === 'string' ? line : JSON.stringify(line);
+  return typeof line === 'string' ? line : jsonOf(line);
+}
+
+/** Empty for what has no JSON, such as an input that the program left out. */
+export function jsonOf(value: unknown): string {
+  const json: string | undefined = JSON.stringify(value);
+  return json ?? '';
 }
 
 function folded(text: string): string {

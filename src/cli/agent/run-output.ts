@@ -1,0 +1,106 @@
+// What is printed of a run as it happens: a view for people, JSON lines for programs, or the answers alone for scripts.
+
+import type { SeenEvent } from '../../runner/index.js';
+import { isColoured, paint } from '../colour.js';
+import { complain, print } from '../own-output.js';
+import { jsonLine, visibleLines } from '../visible-text.js';
+import { LiveLine } from './live-line.js';
+import type { Permissions } from './permissions.js';
+import { RunView, outcomeLine } from './view.js';
+
+export type OutputMode = 'view' | 'json' | 'answers';
+
+export interface RunOutput extends Disposable {
+  show(event: SeenEvent): Promise<void>;
+  /** Leaves the terminal, at the beginning of a line, to a question about a permission. */
+  pauseFor<T>(question: () => Promise<T>): Promise<T>;
+}
+
+/** Requests that are `asked` show themselves, on the terminal. */
+export function runOutput(mode: OutputMode, requests: Permissions['kind']): RunOutput {
+  switch (mode) {
+    case 'view':
+      return new ViewOutput(requests);
+    case 'json':
+      return { show: (event) => print(jsonLine(event)), ...nothingToPause };
+    case 'answers':
+      return { show: showAnswer, ...nothingToPause };
+  }
+}
+
+const nothingToPause = { pauseFor: <T>(question: () => Promise<T>) => question(), [Symbol.dispose]() {} };
+
+class ViewOutput implements RunOutput {
+  readonly #view = new RunView({ isColoured: isColoured(process.stdout) });
+  readonly #live = isScreen() ? new LiveLine({ draw, paint: dimmed, columns: screenColumns }) : undefined;
+  readonly #requests: Permissions['kind'];
+  #isTurnUnderWay = false;
+
+  constructor(requests: Permissions['kind']) {
+    this.#requests = requests;
+  }
+
+  async show(event: SeenEvent): Promise<void> {
+    if (event.type === 'permission' && this.#requests === 'asked' && process.stdout.isTTY) return;
+    if (event.type === 'turnStarted') this.#isTurnUnderWay = true;
+    if (event.type === 'turnEnded' || event.type === 'ended') this.#isTurnUnderWay = false;
+    // Between turns the user may be typing the next prompt.
+    if (this.#isTurnUnderWay) this.#live?.start();
+    else this.#live?.stop();
+    if (event.type === 'status' && event.isTransient === true) this.#live?.describe(event.status);
+    await this.#print(this.#view.show(event));
+  }
+
+  async pauseFor<T>(question: () => Promise<T>): Promise<T> {
+    this.#live?.stop();
+    await this.#print(this.#view.endLine());
+    const answer = await question();
+    this.#live?.start();
+    return answer;
+  }
+
+  [Symbol.dispose](): void {
+    this.#live?.stop();
+  }
+
+  async #print(text: string): Promise<void> {
+    if (text !== '') await print(this.#live?.replacedBy(text) ?? text);
+  }
+}
+
+/** Answers on stdout, everything that went wrong on stderr. */
+async function showAnswer(event: SeenEvent): Promise<void> {
+  if (event.type === 'turnEnded') {
+    const { isError, text, reason } = event.result;
+    if (isError) await complain(`the turn failed: ${text === '' ? reason : text}`);
+    else if (text !== '') await print(answerLines(text));
+  }
+  if (event.type === 'ended' && event.outcome.kind !== 'completed') await complain(outcomeLine(event.outcome));
+}
+
+/** A script gets what the agent said to the letter; a terminal obeys none of it. */
+function answerLines(text: string): string {
+  const lines = text.endsWith('\n') ? text : `${text}\n`;
+  return process.stdout.isTTY ? visibleLines(lines) : lines;
+}
+
+/** A terminal on which something can be erased. */
+function isScreen(): boolean {
+  return process.stdout.isTTY && process.env['TERM'] !== 'dumb';
+}
+
+/** What a terminal has when it does not tell. */
+const fallbackColumns = 80;
+
+function screenColumns(): number {
+  const { columns } = process.stdout;
+  return columns > 0 ? columns : fallbackColumns;
+}
+
+function dimmed(text: string): string {
+  return isColoured(process.stdout) ? paint('gray', text) : text;
+}
+
+function draw(text: string): void {
+  print(text).catch(() => {}); // a terminal that has gone is noticed when the next event is printed
+}

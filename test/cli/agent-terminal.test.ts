@@ -1,0 +1,109 @@
+// `sluice agent run` before a person at a terminal: what moves, and what is asked.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { InTerminal, sluice } from '../support/cli.js';
+import { putFakeClaude } from '../support/fake-claude.js';
+import { guardAgainstLeaks } from '../support/leak-guard.js';
+
+describe('sluice agent at a terminal', () => {
+  let folder = '';
+  let env: Readonly<Record<string, string>> = {};
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    env = { XDG_STATE_HOME: folder, PATH: putFakeClaude(folder) };
+  });
+  after(() => rmSync(folder, { recursive: true }));
+  guardAgainstLeaks();
+
+  const open = (...args: readonly string[]) => InTerminal.open(['agent', 'run', ...args], { env });
+
+  test('dims and indents what it thinks, and not the answer', async () => {
+    await using terminal = await open('think first');
+    const gray = String.raw`\u001b\[90m`;
+    const { text } = await terminal.rest();
+    assert.match(text, new RegExp(`\n  ${gray}First this\\..*\r\n  ${gray}Then that\\..*\r\nThe answer\\.\r\n`, 'u'));
+  });
+
+  test('counts the seconds while nothing comes, says what is waited for, and wipes that away', async () => {
+    await using terminal = await open('fall silent');
+    await terminal.see(/\.\.\. 1 s, requesting/);
+    const seen = await terminal.see(/\.\.\. 2 s, requesting/);
+    await terminal.type('\x03');
+    const rest = await terminal.rest();
+    assert.equal(rest.code, 130);
+    const text = seen + rest.text;
+    const afterSign = text.slice(text.lastIndexOf(' s, requesting'));
+    // The cursor goes back, what is behind it is erased, and only then comes more.
+    assert.match(
+      afterSign,
+      /^ s, requesting\p{Cc}\[39m\p{Cc}\[\d+D(\^C)?\p{Cc}\[K\p{Cc}\[31mthe turn failed: aborted_streaming/u,
+    );
+    assert.match(afterSign, /interrupted; exit code 0/);
+  });
+
+  test('has no sign of life and no colours without a terminal', async () => {
+    const { stdout } = await sluice(['agent', 'run', '--turn-timeout', '2500ms', 'fall silent'], { env });
+    assert.match(stdout, /^> fall silent\nsession session-c, fake\ntimedOut; /);
+    assert.doesNotMatch(stdout, /[^\P{Cc}\n]|\.\.\. /u);
+    const { stdout: thought } = await sluice(['agent', 'run', 'think first'], { env });
+    assert.match(thought, /\nthinking: First this\.\nthinking: Then that\.\nThe answer\.\n/);
+  });
+
+  describe('asks for each permission', () => {
+    const question = /may it use Bash \{"command":"true"\}.*Allow it\? \(y\/n\) /su;
+    const ask = ['--permissions', 'ask'];
+
+    test('and does what it is told', async () => {
+      for (const [keys, answer] of [
+        ['y\r', 'allow'],
+        ['n\r', 'deny'],
+        ['\x04', 'deny'],
+      ] as const) {
+        await using terminal = await open(...ask, 'use a tool');
+        await terminal.see(question);
+        await terminal.type(keys);
+        const { text, code } = await terminal.rest();
+        assert.deepEqual([code, /it was \w+/.exec(text)?.[0]], [0, `it was ${answer}`]);
+      }
+    });
+
+    test('again when it does not understand the answer', async () => {
+      await using terminal = await open(...ask, '--json', 'use a tool');
+      await terminal.see(question);
+      await terminal.type('perhaps\r');
+      await terminal.see('Please answer y or n: ');
+      await terminal.type('yes\r');
+      assert.match((await terminal.rest()).text, /it was allow/);
+    });
+
+    test('until the turn is over, by Ctrl-C for one', async () => {
+      await using terminal = await open(...ask, 'use a tool');
+      await terminal.see(question);
+      await terminal.type('\x03');
+      const { text, code } = await terminal.rest();
+      assert.equal(code, 130);
+      assert.match(text, /\r\n.*interrupted; /su);
+    });
+
+    test('or says at the start that it cannot', async () => {
+      const problems: readonly [readonly string[], RegExp][] = [
+        [['x'], /--permissions ask needs a terminal on stdin and stderr to ask on; a script uses allow or deny/],
+        [['--adapter', 'codex', 'x'], /--permissions ask is not for codex, which never asks/],
+        [['-'], /--permissions ask reads your answers from stdin, so prompts cannot come from there/],
+        [['--prompt-file', '-'], /prompts cannot come from there/],
+        [['--prompts-from-stdin', 'x'], /prompts cannot come from there/],
+      ];
+      const nowhere = { ...env, XDG_STATE_HOME: join(folder, 'nowhere') };
+      for (const [args, problem] of problems) {
+        const { status, stdout, stderr } = await sluice(['agent', 'run', ...ask, ...args], { env: nowhere });
+        assert.deepEqual([status, stdout], [125, '']);
+        assert.match(stderr, problem);
+      }
+      assert.ok(!readdirSync(folder).includes('nowhere'));
+    });
+  });
+});
