@@ -11,6 +11,7 @@ export { type CodexOptions, codex } from './adapters/codex.js';
 export type { JsonObject } from './adapters/json-members.js';
 export { type JsonLinesOptions, jsonl } from './adapters/jsonl.js';
 export { type LogLine, type ReadRunOptions, type RunHeader, readRun, runsIn } from './run-log.js';
+export type { RunWriter } from './run-writer.js';
 export { type ModelUsage, type Usage, addUsage, usageSince } from './usage.js';
 export { type RunSummary, summarizeRuns, totals } from './run-totals.js';
 export { type SdkProcess, type SdkSpawnOptions, sluiceSpawn } from './sdk-spawn.js';

@@ -4,7 +4,7 @@
 import path from 'node:path';
 import type { OutcomeKind } from './outcome.js';
 import { readRun, runsIn } from './run-log.js';
-import { isGone } from './run-writer.js';
+import { type RunWriter, isGone } from './run-writer.js';
 import { type Usage, addUsage, usageSince } from './usage.js';
 
 export interface RunSummary {
@@ -46,16 +46,18 @@ export async function totals(folder: string): Promise<Usage> {
 
 async function summarize(file: string): Promise<(Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined> {
   let summary: (Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined;
+  let writer: RunWriter | undefined;
   for await (const line of readRun(file)) {
     if (line.type === 'run') {
-      const { runId, adapter, cwd, at, resume, writer } = line;
-      const hasCrashed = writer !== undefined && isGone(writer);
-      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, hasCrashed, total: nothing };
+      const { runId, adapter, cwd, at, resume } = line;
+      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, hasCrashed: false, total: nothing };
+      writer = line.writer;
     } else if (summary !== undefined) {
       if (line.type === 'session') summary = { ...summary, sessionId: line.sessionId };
       if (line.type === 'usage') summary = { ...summary, total: line.usage };
-      if (line.type === 'ended') summary = { ...summary, outcome: line.outcome.kind, hasCrashed: false };
+      if (line.type === 'ended') summary = { ...summary, outcome: line.outcome.kind };
     }
   }
-  return summary;
+  if (summary === undefined || summary.outcome !== undefined || writer === undefined) return summary;
+  return { ...summary, hasCrashed: isGone(writer) };
 }

@@ -62,7 +62,7 @@ describe('sluice agent', () => {
       const problems: readonly [readonly string[], RegExp][] = [
         [['-'], /agent needs a prompt, as in: sluice agent run "fix the failing test"; a lone dash reads it from stdin/],
         [['--prompts-from-stdin'], /agent needs a prompt/],
-        [['--prompt-file', join(folder, 'no-such')], /no such file or directory/],
+        [['--prompt-file', join(folder, 'no-such')], /cannot read --prompt-file .*no-such: no such file or directory/],
         [['--prompt-file', binary], /--prompt-file .* is not UTF-8 text/],
         [['--prompt-file', binary, 'words'], /the prompt is either "words" or in --prompt-file .*, not both/],
         [['--prompts-from-stdin', '-'], /stdin is either the first prompt or, with --prompts-from-stdin, one prompt a line/],

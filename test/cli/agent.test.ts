@@ -175,6 +175,8 @@ describe('sluice agent', () => {
       assert.match(limited.stdout, /"kind":"rateLimited".*"resetsAt":\d+/);
       const waited = await sluice(['agent', 'run', '--json', '--wait-for-limits', 'run into a limit'], { env: claude });
       assert.deepEqual([waited.status, answers(waited.stdout)], [0, ['2: run into a limit']]);
+      const watched = await sluice(['agent', 'run', '--wait-for-limits', 'run into a limit'], { env: claude });
+      assert.match(watched.stdout, /\nrate limit reached until .*\nwaiting \d+ s for a rate limit\n2: run into a limit\n/);
     });
 
     test('goes on with a session by its id or by its run, in the same folder, from another folder of logs', async () => {

@@ -41,8 +41,8 @@ async function show(run: StartedRun, driving: Driving): Promise<void> {
 
 async function answer(run: StartedRun, request: PermissionRequest, { output, permissions }: Driving): Promise<void> {
   // Prompts do not come from stdin when questions are answered there, so the first turn is the only one.
-  const isOver = Promise.race([run.firstTurn.result, run.outcome]);
-  const decision = await output.pauseFor(() => permissions.decide(request, isOver));
+  const over = Promise.race([run.firstTurn.result, run.outcome]);
+  const decision = await output.pauseFor(() => permissions.decide(request, over));
   if (decision !== undefined) await run.answer(request.requestId, decision);
 }
 

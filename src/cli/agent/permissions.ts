@@ -17,8 +17,8 @@ export type PermissionRequest = Extract<AgentSaid, { type: 'permission' }>;
 export interface Permissions extends Disposable {
   /** `fixed`: the answer is known without the user. */
   readonly kind: 'fixed' | 'asked';
-  /** Undefined when the request was over before there was an answer. */
-  decide(request: PermissionRequest, isOver: Promise<unknown>): Promise<PermissionAnswer | undefined>;
+  /** Undefined when the request was over, and that promise resolved, before there was an answer. */
+  decide(request: PermissionRequest, over: Promise<unknown>): Promise<PermissionAnswer | undefined>;
 }
 
 const allowed: PermissionAnswer = { behavior: 'allow' };
@@ -58,11 +58,11 @@ class AskedPermissions implements Permissions {
     });
   }
 
-  async decide(request: PermissionRequest, isOver: Promise<unknown>): Promise<PermissionAnswer | undefined> {
-    const over = isOver.then((): Typed => ({ kind: 'over' }));
+  async decide(request: PermissionRequest, over: Promise<unknown>): Promise<PermissionAnswer | undefined> {
+    const requestOver = over.then((): Typed => ({ kind: 'over' }));
     await printError(question(request));
     for (;;) {
-      const typed = await Promise.race([this.#nextLine(), over]);
+      const typed = await Promise.race([this.#nextLine(), requestOver]);
       if (typed.kind !== 'line') await printError('\n');
       if (typed.kind === 'over') return undefined;
       if (typed.kind === 'end') return { behavior: 'deny', message: 'the user is not there to answer' };

@@ -6,6 +6,7 @@ import type { AgentRun } from '../../runner/index.js';
 import { UsageError } from '../command.js';
 import { letGoOfInput, openInput, untilEnd } from '../own-input.js';
 import { complain } from '../own-output.js';
+import { StreamFailure } from '../stream-failure.js';
 
 export interface PromptChoice {
   /** What stood on the command line; a lone dash means stdin. */
@@ -30,7 +31,7 @@ export async function firstPrompt({ words, file, lines }: PromptChoice): Promise
       );
     return nonEmpty(await promptFromStdin());
   }
-  if (file !== undefined) return nonEmpty(await textOf(createReadStream(file), `--prompt-file ${file}`));
+  if (file !== undefined) return nonEmpty(await textOf(bytesOf(file), `--prompt-file ${file}`));
   return nonEmpty(words.length > 0 || lines === undefined ? words.join(' ') : ((await lines.next()) ?? ''));
 }
 
@@ -40,6 +41,14 @@ async function promptFromStdin(): Promise<string> {
     return await textOf(untilEnd<Uint8Array>(openInput()), 'the prompt on stdin');
   } finally {
     letGoOfInput();
+  }
+}
+
+async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(file);
+  } catch (error) {
+    throw error instanceof Error ? new StreamFailure(`cannot read --prompt-file ${file}`, error) : error;
   }
 }
 
