@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { InTerminal, type Ran, collect, sluice, startSluice } from '../support/cli.js';
-import { putFakeClaude } from '../support/fake-claude.js';
+import { fakeClaudeIn } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
@@ -18,7 +18,8 @@ describe('sluice agent', () => {
   let env: Readonly<Record<string, string>> = {};
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    env = { XDG_STATE_HOME: folder, PATH: putFakeClaude(folder) };
+    fakeClaudeIn(folder);
+    env = { XDG_STATE_HOME: folder, PATH: `${folder}:${process.env['PATH']}` };
   });
   after(() => rmSync(folder, { recursive: true }));
   guardAgainstLeaks();

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { InTerminal, sluice } from '../support/cli.js';
-import { putFakeClaude } from '../support/fake-claude.js';
+import { fakeClaudeIn } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 describe('sluice agent at a terminal', () => {
@@ -14,7 +14,8 @@ describe('sluice agent at a terminal', () => {
   let env: Readonly<Record<string, string>> = {};
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    env = { XDG_STATE_HOME: folder, PATH: putFakeClaude(folder) };
+    fakeClaudeIn(folder);
+    env = { XDG_STATE_HOME: folder, PATH: `${folder}:${process.env['PATH']}` };
   });
   after(() => rmSync(folder, { recursive: true }));
   guardAgainstLeaks();

@@ -11,7 +11,7 @@ import { readProcTable } from '#src/process/proc-table.js';
 import type { AgentEvent, RunSummary } from '#src/runner/index.js';
 import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
-import { putFakeClaude } from '../support/fake-claude.js';
+import { fakeClaudeIn } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -155,7 +155,8 @@ describe('sluice agent', () => {
         .flatMap((event) => (event.type === 'turnEnded' ? [event.result.text] : []));
     let claude: Readonly<Record<string, string>> = {};
     before(() => {
-      claude = { ...env, PATH: putFakeClaude(folder) };
+      fakeClaudeIn(folder);
+      claude = { ...env, PATH: `${folder}:${process.env['PATH']}` };
     });
 
     test('answers what it asks, deny unless told to allow', async () => {

@@ -1,12 +1,16 @@
-// The program of test/fixtures/fake-claude.ts under the name of the real one.
+// A program by the name of claude that is driven as the real one is, on pipes and on a terminal.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Puts it into the folder, and gives a PATH on which it is found first. */
-export function putFakeClaude(folder: string): string {
-  const file = fileURLToPath(new URL('../fixtures/fake-claude.js', import.meta.url));
-  writeFileSync(join(folder, 'claude'), `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`, { mode: 0o755 });
-  return `${folder}:${process.env['PATH']}`;
+/** Its path; the folder is the caller's. */
+export function fakeClaudeIn(folder: string): string {
+  const [onPipes, onTerminal] = ['fake-claude.js', 'fake-claude-terminal.js'].map((name) =>
+    fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url)),
+  );
+  const program = join(folder, 'claude');
+  const script = `if [ -t 0 ]; then file='${onTerminal}'; else file='${onPipes}'; fi\nexec '${process.execPath}' "$file" "$@"\n`;
+  writeFileSync(program, `#!/bin/sh\n${script}`, { mode: 0o755 });
+  return program;
 }
