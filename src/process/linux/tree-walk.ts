@@ -10,11 +10,13 @@ import type { OrphanLook, Orphans } from './orphans.js';
 /** Longest that a chase keeps the event loop, in milliseconds: hundreds of looks at a short list. */
 const chaseMs = 5;
 
-export class TreeWalk implements TreeFinder {
-  readonly #orphans: Orphans;
-  readonly #slices: Slices;
+type Adopted = Pick<Orphans, 'look' | 'list' | 'markOf' | 'expire'>;
 
-  constructor(orphans: Orphans, slices: Slices) {
+export class TreeWalk implements TreeFinder {
+  readonly #orphans: Adopted;
+  readonly #slices: Pick<Slices, 'run'>;
+
+  constructor(orphans: Adopted, slices: Pick<Slices, 'run'>) {
     this.#orphans = orphans;
     this.#slices = slices;
   }
