@@ -14,13 +14,19 @@ export function encodeBase64(decoded: Uint8Array): string {
 /** Bytes turned into characters per call in a browser: well under the engines' limit on arguments. */
 const binarySlice = 8192;
 
-/** The bytes, or undefined when the text is not padded base64 of the standard alphabet. */
+/** The bytes, or undefined when the text is not what `encodeBase64` makes of any bytes: padded, in the standard alphabet, canonical. */
 export function decodeBase64(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0) return undefined;
   const decoded = typeof Buffer === 'undefined' ? decodeWithAtob(text) : decodeWithBuffer(text);
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   // Both decoders skip some of what they do not know; a shorter result is how they say so.
-  return decoded?.length === (text.length / 4) * 3 - padding ? decoded : undefined;
+  if (decoded?.length !== (text.length / 4) * 3 - padding) return undefined;
+  return padding === 0 || isCanonicalEnd(text, decoded, 3 - padding) ? decoded : undefined;
+}
+
+/** Only a padded last group has bits that stand for nothing; decoders ignore them, and so it is encoded again and compared. */
+function isCanonicalEnd(text: string, decoded: Uint8Array, lastBytes: number): boolean {
+  return encodeBase64(decoded.subarray(-lastBytes)) === text.slice(-4);
 }
 
 function decodeWithBuffer(text: string): Uint8Array | undefined {
