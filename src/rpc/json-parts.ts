@@ -1,13 +1,14 @@
-// The JSON of a value that holds bytes, in parts: text, and bytes that become base64 only where the message is put together.
+// The JSON of a value that holds bytes, in parts: text, and bytes that become base64 only where the message is put together. Integers that
+// a number cannot hold are BigInts, and are written digit for digit.
 
 import { encodeBase64 } from '../base/base64.js';
 
 /** The text of a message, in this order: text as it is, bytes as base64. */
 export type MessageParts = readonly (string | Uint8Array)[];
 
-/** As JSON.stringify, but for bytes. Text that has none in between is one part. */
+/** As JSON.stringify, but for bytes and BigInts. Text that has no bytes in between is one part. */
 export function jsonParts(value: object): MessageParts {
-  if (!holdsBytes(value)) return [JSON.stringify(value)]; // nearly all, at half the cost
+  if (!isBeyondJson(value)) return [JSON.stringify(value)]; // nearly all, at half the cost
   const writer = new PartsWriter();
   writer.add(value);
   return writer.parts();
@@ -18,10 +19,11 @@ export function joinParts(parts: MessageParts): string {
   return parts.map((part) => (typeof part === 'string' ? part : encodeBase64(part))).join('');
 }
 
-function holdsBytes(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
+/** Whether it holds what JSON.stringify cannot write. */
+function isBeyondJson(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value === 'bigint';
   if (value instanceof Uint8Array) return true;
-  for (const name in value) if (holdsBytes(Reflect.get(value, name))) return true;
+  for (const name in value) if (isBeyondJson(Reflect.get(value, name))) return true;
   return false;
 }
 
@@ -34,7 +36,8 @@ class PartsWriter {
   }
 
   add(value: unknown): void {
-    if (typeof value !== 'object' || value === null) this.#text += value === undefined ? 'null' : JSON.stringify(value);
+    if (typeof value === 'bigint') this.#text += String(value);
+    else if (typeof value !== 'object' || value === null) this.#text += value === undefined ? 'null' : JSON.stringify(value);
     else if (value instanceof Uint8Array) this.#addBytes(value);
     else if (Array.isArray(value)) this.#addList(value);
     else this.#addObject(value);

@@ -2,7 +2,8 @@
 
 import type { RpcErrorBody } from './rpc-error.js';
 
-export type RequestId = string | number;
+/** A BigInt where a number would lose digits. */
+export type RequestId = string | number | bigint;
 
 export type Envelope =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: unknown }
@@ -30,8 +31,9 @@ export function readEnvelope(text: string, limits: JsonLimits): Envelope {
   if (!isObject(message)) return malformed('a message is a JSON object');
   const excess = excessOf(message, limits);
   if (excess !== undefined) return malformed(excess);
-  const { id, method, params, error } = message;
-  if (id !== undefined && !isRequestId(id)) return malformed('id must be a string or an integer');
+  const { method, params, error } = message;
+  const id = isRounded(message['id']) ? exactId(text) : message['id'];
+  if (id !== undefined && !isRequestId(id)) return malformed('id must be a string or an integer of 64 bits');
   if (method !== undefined) {
     if (typeof method !== 'string') return malformed('method must be a string');
     return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params };
@@ -49,9 +51,43 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Integers beyond 2^53 would come back as others, so they are no ids. */
 function isRequestId(value: unknown): value is RequestId {
-  return typeof value === 'string' || Number.isSafeInteger(value);
+  return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
+}
+
+/** JSON.parse may have rounded it: to send it back could answer another request. */
+function isRounded(id: unknown): boolean {
+  return typeof id === 'number' && Math.abs(id) > Number.MAX_SAFE_INTEGER;
+}
+
+/** The digits of the id as they stand in the text, or null when they are no integer of 64 bits, signed or not. */
+function exactId(text: string): bigint | null {
+  const literal = lastMember(text, 'id');
+  if (literal === undefined || !/^-?\d{1,20}$/.test(literal)) return null;
+  const id = BigInt(literal);
+  return id >= -(2n ** 63n) && id < 2n ** 64n ? id : null;
+}
+
+/** What follows the name of a member: its value, or the beginning of it. */
+const memberValue = /\s*:\s*([^\s,}]*)/y;
+
+/** The value of a member of the outermost object as it is written; of the last one of this name, as JSON.parse has it. The text is JSON. */
+function lastMember(text: string, name: string): string | undefined {
+  let found: string | undefined;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === code.openList || unit === code.openObject) depth += 1;
+    else if (unit === code.closeList || unit === code.closeObject) depth -= 1;
+    else if (unit === code.quote) {
+      const end = endOfString(text, at);
+      memberValue.lastIndex = end + 1;
+      const value = depth === 1 ? memberValue.exec(text)?.[1] : undefined;
+      if (value !== undefined && JSON.parse(text.slice(at, end + 1)) === name) found = value;
+      at = end;
+    }
+  }
+  return found;
 }
 
 function isErrorBody(value: unknown): value is RpcErrorBody {

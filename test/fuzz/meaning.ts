@@ -3,9 +3,9 @@
 export type Meaning =
   /** Exactly one answer with this id. */
   | { readonly kind: 'request'; readonly id: string | number }
-  /** One answer, with this id or, when it was too much to read, with -1. */
+  /** One answer, with this id or, when it was too much to read or its id is none, with -1. */
   | { readonly kind: 'immense'; readonly id: string | number }
-  /** No answer, or one with -1 when it came at the wrong time. */
+  /** No answer, or one with -1: when it came at the wrong time, or is a reply whose id is none. */
   | { readonly kind: 'notification' }
   /** Exactly one answer with -1. */
   | { readonly kind: 'malformed' }
@@ -41,9 +41,12 @@ function meaningOfText(payload: Buffer): Meaning {
   const message = isUtf8(payload) ? parsed(payload.toString()) : undefined;
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return { kind: 'malformed' };
   const { id, method, error } = message as Record<string, unknown>;
-  const hasId = typeof id === 'string' || Number.isSafeInteger(id);
+  // Past 2^53 its digits decide whether it is an id, and this reader has lost them.
+  const isRounded = typeof id === 'number' && Math.abs(id) > Number.MAX_SAFE_INTEGER;
+  const hasId = typeof id === 'string' || Number.isSafeInteger(id) || isRounded;
   if (id !== undefined && !hasId) return { kind: 'malformed' };
-  if (isImmense(message))
+  if (isRounded && typeof method !== 'string') return { kind: 'notification' };
+  if (isImmense(message) || isRounded)
     return hasId && typeof method === 'string' ? { kind: 'immense', id: id as string } : { kind: 'malformed' };
   if (method !== undefined) {
     if (typeof method !== 'string') return { kind: 'malformed' };

@@ -40,6 +40,12 @@ describe('the JSON of a value', () => {
     );
   });
 
+  test('has integers that a number cannot hold digit for digit', () => {
+    assert.deepEqual(jsonParts({ id: 9223372036854775807n, list: [-9223372036854775808n] }), [
+      '{"id":9223372036854775807,"list":[-9223372036854775808]}',
+    ]);
+  });
+
   test('is written into a buffer exactly as long as was said', () => {
     const parts = ['{"é✓":"', Buffer.from('any'), '","b":"', Buffer.from('more'), '"}'];
     const room = Buffer.alloc(partsLength(parts) + 2, '.');
