@@ -16,7 +16,7 @@ export interface Clock {
   afterIdle(ms: number, fire: () => void): Timer;
 }
 
-/** The longest delay a Node timer takes; a longer one would fire at once. 2^31-1 ms is 24.8 days. */
+/** The longest delay a Node timer takes; a longer one would fire at once, so it is waited for in parts. 2^31-1 ms is 24.8 days. */
 const longestDelayMs = 2 ** 31 - 1;
 
 /** So late is a timer only when the program stood still: stopped, paused with its container, or busy with one thing. */
@@ -53,14 +53,19 @@ function startAtOnce(fire: () => void): Timer {
 type NativeTimer = ReturnType<typeof setTimeout>;
 
 function startTimer(ms: number, fire: () => void, started: (timer: NativeTimer) => void): Timer {
-  const delayMs = Math.min(ms, longestDelayMs);
-  const dueAt = steadyMs() + delayMs;
-  let timer = setTimeout(() => {
-    const behindMs = steadyMs() - dueAt;
-    if (behindMs < lateMs) return fire();
-    timer = setTimeout(fire, Math.min(behindMs * catchUpFraction, longestCatchUpMs));
+  let timer: NativeTimer;
+  const wait = (restMs: number): void => {
+    const delayMs = Math.min(restMs, longestDelayMs);
+    const dueAt = steadyMs() + delayMs;
+    timer = setTimeout(() => {
+      if (restMs > delayMs) return wait(restMs - delayMs);
+      const behindMs = steadyMs() - dueAt;
+      if (behindMs < lateMs) return fire();
+      timer = setTimeout(fire, Math.min(behindMs * catchUpFraction, longestCatchUpMs));
+      started(timer);
+    }, delayMs);
     started(timer);
-  }, delayMs);
-  started(timer);
+  };
+  wait(ms);
   return { cancel: () => clearTimeout(timer) };
 }

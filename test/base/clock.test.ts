@@ -36,6 +36,23 @@ describe('a timer', () => {
     });
   }
 
+  test('of more than 24.8 days, the most a Node timer takes, fires when it is due and not before', (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const longestDelayMs = 2 ** 31 - 1;
+    const fired: string[] = [];
+    systemClock.after(2 * longestDelayMs + 5, () => fired.push('due'));
+    systemClock.after(Infinity, () => fired.push('never'));
+    systemClock.after(longestDelayMs + 1, () => fired.push('cancelled')).cancel();
+    const cancelledLater = systemClock.after(3 * longestDelayMs, () => fired.push('cancelled later'));
+    for (const ms of [longestDelayMs, longestDelayMs, 4]) context.mock.timers.tick(ms);
+    assert.deepEqual(fired, []);
+    cancelledLater.cancel();
+    context.mock.timers.tick(1);
+    assert.deepEqual(fired, ['due']);
+    for (let months = 0; months < 3; months += 1) context.mock.timers.tick(longestDelayMs);
+    assert.deepEqual(fired, ['due']);
+  });
+
   test('that was cancelled while it gave way to others does not fire', async () => {
     let hasFired = false;
     const timer = systemClock.after(1, () => (hasFired = true));
