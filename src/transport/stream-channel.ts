@@ -2,6 +2,7 @@
 // nor where the streams lead.
 
 import type { Readable, Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
@@ -134,7 +135,8 @@ export class StreamChannel implements Channel {
     this.#hasReadAll = true;
     if (this.#state === 'open') {
       this.#framing.end();
-      this.#stopSending();
+      // Answers that need no waiting are made of promises, so they come in this turn; they still go out.
+      void nextTurn().then(() => this.#state === 'open' && this.#stopSending());
     }
     this.#finishWhenDone();
   }

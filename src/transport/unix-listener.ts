@@ -25,7 +25,8 @@ export interface UnixListenerOptions extends ConnectionShares {
 /** Rejects with an EndpointError: when a server is alive there, when something lies there that is no socket, when the folder is not ours. */
 export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
   const { endpoint, maxMessageBytes, clock = systemClock } = options;
-  const server = createServer();
+  // A peer that has ended its side still gets the answers to what it said; the channel ends ours.
+  const server = createServer({ allowHalfOpen: true });
   const listening = new Listening<StreamChannel>(server, clock, options);
   let count = 0;
   server.on('connection', (socket) => {
