@@ -88,7 +88,8 @@ async function* past(
   let at = cursor;
   let missingBytes = 0;
   while (at.afterSeq < lastSeq) {
-    const page = await handle.read({ ...at, maxBytes: pageBytes, waitMs: lastSeq === Infinity ? pollMs : 0 });
+    const waitMs = lastSeq === Infinity ? pollMs : 0;
+    const page = await handle.read({ ...at, maxBytes: pageBytes, waitMs, until: 'closed' });
     let missingAtEnd = page.droppedBytes;
     for (const { stream, chunk, droppedBytes = 0 } of page.chunks) {
       missingBytes += droppedBytes;

@@ -38,16 +38,16 @@ export const snapshot = defineCommand(
     await using client = await requireServer(flags);
     const status = await findProcess(client, name);
     await using handle = await attachTo(client, status, { follow: false });
-    const { streams, nextSeq } = await handle.snapshot();
+    const { streams, ...facts } = await handle.snapshot();
     const shown = (['pty', 'stdout', 'stderr'] as const).filter((stream) => isShown(stream, flags.stream));
     const retained = shown.flatMap((stream) => (streams[stream] === undefined ? [] : [{ stream, ...streams[stream] }]));
     if (flags.json) {
       const { processId } = status;
-      const encoded = retained.map(({ stream, head, tail, ...facts }): [string, object] => [
+      const encoded = retained.map(({ stream, head, tail, ...gap }): [string, object] => [
         stream,
-        { head: encodeBase64(head), tail: encodeBase64(tail), ...facts },
+        { head: encodeBase64(head), tail: encodeBase64(tail), ...gap },
       ]);
-      await print(jsonLine({ processId, nextSeq, streams: Object.fromEntries(encoded) }));
+      await print(jsonLine({ processId, ...facts, streams: Object.fromEntries(encoded) }));
       return 0;
     }
     const isPlain = !flags.raw && !process.stdout.isTTY;

@@ -40,8 +40,10 @@ export interface ReadOptions {
   readonly afterBytes?: number;
   /** Soft bound: at least one whole chunk is returned. */
   readonly maxBytes?: number;
-  /** Wait this long for output, exit or close when there is nothing yet. */
+  /** Wait this long for output or the end when there is nothing yet. */
   readonly waitMs?: number;
+  /** The end after which there is no waiting any more; `exited` when absent. What it left running may write until `closed`. */
+  readonly until?: 'exited' | 'closed';
 }
 
 interface Joined {

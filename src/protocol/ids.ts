@@ -45,6 +45,9 @@ export const writeId = v.pipe(
 export const seq = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 export type Seq = number;
 
+/** How much or how long at most. Any integer: one past what numbers hold, such as the largest of 64 bits, is no limit. */
+export const limit = v.pipe(v.number(), v.integer(), v.minValue(0));
+
 /** Marks a string as a process id. The server checks its length and its form. */
 export function asProcessId(text: string): ProcessId {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand is made by saying so

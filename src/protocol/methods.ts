@@ -3,7 +3,7 @@
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
-import { processId, seq, shortName, writeId } from './ids.js';
+import { limit, processId, seq, shortName, writeId } from './ids.js';
 import { optionalMembers } from './map.js';
 import {
   afterBytes,
@@ -21,7 +21,7 @@ import { attachParams, environmentInfo, initializeParams, initializeResult } fro
 
 const empty = optionalMembers({});
 const one = { processId };
-const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
+const moment = v.picklist(['exited', 'closed']);
 
 /**
  * `connection` methods act on the connection itself, `session` methods on the processes of its session,
@@ -66,16 +66,17 @@ export const requests = {
     params: v.object({
       ...one,
       afterSeq: v.pipe(
-        v.nullish(seq),
+        v.nullish(limit),
         v.description(
           'Last number already seen; 0 or absent: from the start of what is retained. After one that has not been yet the page is empty',
         ),
       ),
       afterBytes,
-      maxBytes: v.pipe(v.nullish(seq), v.description('Soft bound: at least one whole chunk is returned')),
-      waitMs: v.pipe(
-        v.nullish(milliseconds),
-        v.description('Wait this long for output, exit or close when there is nothing yet'),
+      maxBytes: v.pipe(v.nullish(limit), v.description('Soft bound: at least one whole chunk is returned')),
+      waitMs: v.pipe(v.nullish(limit), v.description('Wait this long for output or the end when there is nothing yet')),
+      until: v.pipe(
+        v.nullish(moment),
+        v.description('The end after which there is no waiting any more; exited when absent. Descendants may write until closed'),
       ),
     }),
     result: page,
@@ -129,7 +130,7 @@ export const requests = {
     params: v.object({
       ...one,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
-      timeoutMs: v.pipe(v.nullish(milliseconds), v.description('Grace between SIGTERM and SIGKILL; 2000 when absent')),
+      timeoutMs: v.pipe(v.nullish(limit), v.description('Grace between SIGTERM and SIGKILL; 2000 when absent')),
     }),
     result: v.object({ running: v.boolean() }),
   },
@@ -138,8 +139,8 @@ export const requests = {
     summary: 'Resolves with the ending. When timeoutMs passes first it says so, and the process runs on.',
     params: v.object({
       ...one,
-      timeoutMs: v.pipe(v.nullish(milliseconds), v.description('Without limit when absent')),
-      until: v.pipe(v.nullish(v.picklist(['exited', 'closed'])), v.description('Which moment to wait for; exited when absent')),
+      timeoutMs: v.pipe(v.nullish(limit), v.description('Without limit when absent')),
+      until: v.pipe(v.nullish(moment), v.description('Which moment to wait for; exited when absent')),
     }),
     result: v.object({ running: v.boolean(), ending: v.optional(ending) }),
   },

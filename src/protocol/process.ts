@@ -2,7 +2,7 @@
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
-import { processId, seq } from './ids.js';
+import { limit, processId, seq } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
 
 /** Longest path in characters: Linux takes 4 096 bytes, each up to three characters in a file: URI. */
@@ -13,8 +13,6 @@ export const path = v.pipe(v.string(), v.maxLength(pathLength));
 const globCount = 1_024;
 const globLength = 256;
 const globs = v.pipe(v.array(v.pipe(v.string(), v.maxLength(globLength))), v.maxLength(globCount));
-
-const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Rows and columns a terminal may have; the kernel keeps each in 16 bits. */
 const side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
@@ -81,13 +79,13 @@ export const startParams = v.object({
     v.nullish(preparedSpec),
     v.description('A resolved command, instead of argv, cwd, env, envPolicy, io and arg0'),
   ),
-  timeoutMs: v.pipe(v.nullish(milliseconds), v.description('The process is ended after this long, with reason timedOut')),
+  timeoutMs: v.pipe(v.nullish(limit), v.description('The process is ended after this long, with reason timedOut')),
   idleTimeoutMs: v.pipe(
-    v.nullish(milliseconds),
+    v.nullish(limit),
     v.description('The process is ended after this long without output, with reason idleTimedOut'),
   ),
   forceAfterMs: v.pipe(
-    v.nullish(milliseconds),
+    v.nullish(limit),
     v.description(
       'Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent. At most 4000 counts when it is ended with its connection, its session or the server',
     ),
@@ -232,6 +230,9 @@ export const snapshot = v.object({
     pty: v.optional(retainedStream),
   }),
   nextSeq: seq,
+  running: v.pipe(v.boolean(), v.description('false once the process itself has ended')),
+  exitCode: v.pipe(v.nullable(v.pipe(v.number(), v.integer())), v.description('As in process/exited; null while it runs')),
+  signal: v.pipe(v.optional(v.string()), v.description('Name of the signal that ended it')),
 });
 export type Snapshot = v.InferOutput<typeof snapshot>;
 

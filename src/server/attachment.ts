@@ -109,10 +109,12 @@ export class Attachment implements Holder {
 
   #onNotification(method: string, params: unknown): void {
     this.#context.metrics.requested(method);
-    if (method === 'initialized' && this.#state.kind === 'greeted') this.#state = { ...this.#state, kind: 'ready' };
-    else if (method === 'process/ack' && this.#state.kind === 'ready') {
+    const state = this.#state;
+    const isDriving = state.kind === 'greeted' || state.kind === 'ready';
+    if (method === 'initialized' && isDriving) this.#state = { ...state, kind: 'ready' };
+    else if (method === 'process/ack' && state.kind === 'ready') {
       const { processId, seq } = readNotification(method, params);
-      this.#state.followings.acknowledge(processId, seq);
+      state.followings.acknowledge(processId, seq);
     } else throw execError('strayNotification', { method });
   }
 

@@ -23,10 +23,10 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
       return { processId: started.id, sandboxType: 'none', pid: started.pid };
     },
 
-    'process/read': async ({ processId, afterSeq, afterBytes, maxBytes, waitMs }) => {
+    'process/read': async ({ processId, afterSeq, afterBytes, maxBytes, waitMs, until }) => {
       const target = processes.get(processId);
       const cursor = afterSeq ?? 0;
-      await waits.until(target, () => target.log.nextSeq > cursor + 1 || target.isClosed, waitMs ?? 0);
+      await waits.until(target, () => target.log.nextSeq > cursor + 1 || isOver(target, until), waitMs ?? 0);
       return pageOf(target, target.log.readAfter(cursor, maxBytes ?? Infinity, afterBytes ?? undefined));
     },
 
@@ -58,12 +58,13 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
     'process/wait': (params) => waitForEnd(params),
 
     'process/snapshot': async ({ processId }) => {
-      const { log } = processes.get(processId);
+      const { log, ending } = processes.get(processId);
       const streams = (['stdout', 'stderr', 'pty'] as const).flatMap((stream) => {
         const retained = log.retained(stream);
         return retained === undefined ? [] : [[stream, retained] as const];
       });
-      return { streams: Object.fromEntries(streams), nextSeq: log.nextSeq };
+      const exit = ending === undefined ? { exitCode: null } : exitFacts(ending);
+      return { streams: Object.fromEntries(streams), nextSeq: log.nextSeq, running: ending === undefined, ...exit };
     },
 
     'process/list': async () => ({ processes: processes.list().map((each) => each.status()) }),
@@ -75,11 +76,14 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
 
   async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
     const target = processes.get(processId);
-    const isOver = () => (until === 'closed' ? target.isClosed : target.ending !== undefined);
-    await waits.until(target, isOver, timeoutMs ?? Infinity);
+    await waits.until(target, () => isOver(target, until), timeoutMs ?? Infinity);
     const { ending } = target;
-    return { running: !isOver(), ...(ending === undefined ? {} : { ending }) };
+    return { running: !isOver(target, until), ...(ending === undefined ? {} : { ending }) };
   }
+}
+
+function isOver({ isClosed, ending }: ManagedProcess, until: Params<'process/wait'>['until']): boolean {
+  return until === 'closed' ? isClosed : ending !== undefined;
 }
 
 function pageOf(target: ManagedProcess, { entries, nextSeq, fromBytes, nextBytes, droppedBytes }: LogPage): Page {

@@ -108,7 +108,11 @@ export const validMessages: Valid = {
     { processId, sandbox: 1, networkProxy: {}, managedNetwork: 'x', enforceManagedNetwork: false, io: { kind: 'pty', ...size } },
   ],
   'process/start result': [{ processId, sandboxType: 'none', pid: 4711 }],
-  'process/read params': [{ processId }, { processId, afterSeq: 0, afterBytes: 0, maxBytes: 0, waitMs: 0 }],
+  'process/read params': [
+    { processId },
+    { processId, afterSeq: 0, afterBytes: 0, maxBytes: 0, waitMs: 0, until: 'closed' },
+    { processId, afterSeq: 2 ** 64, maxBytes: 2 ** 64, waitMs: 2 ** 64 },
+  ],
   'process/read result': [
     page,
     { ...page, chunks: [chunk], firstSeq: 3, exited: true, exitCode: 0, signal: 'SIGTERM', failure: 'x' },
@@ -130,8 +134,14 @@ export const validMessages: Valid = {
   'process/wait result': [{ running: true }, { running: false, ending: endingLost }],
   'process/snapshot params': [{ processId }],
   'process/snapshot result': [
-    { streams: {}, nextSeq: 1 },
-    { streams: { stdout: retained, stderr: retained, pty: retained }, nextSeq: 9 },
+    { streams: {}, nextSeq: 1, running: true, exitCode: null },
+    {
+      streams: { stdout: retained, stderr: retained, pty: retained },
+      nextSeq: 9,
+      running: false,
+      exitCode: 137,
+      signal: 'SIGKILL',
+    },
   ],
   'process/list params': [{}, null],
   'process/list result': [{ processes: [] }, { processes: [running, closed] }],
@@ -234,7 +244,7 @@ export const invalidMessages: readonly (readonly [reason: string, name: keyof Va
   ['a negative timeout', 'process/start params', { processId, argv: ['cat'], timeoutMs: -1 }],
   ['a fraction of a millisecond', 'process/read params', { processId, waitMs: 0.5 }],
   ['a negative cursor', 'process/read params', { processId, afterSeq: -1 }],
-  ['a cursor past what numbers hold', 'process/read params', { processId, afterSeq: 2 ** 53 }],
+  ['a cursor past what numbers hold', 'process/attach params', { processId, afterSeq: 2 ** 53 }],
   ['a chunk as a list of numbers', 'process/write params', { processId, chunk: [104, 105] }],
   ['a chunk that is null', 'process/write params', { processId, chunk: null }],
   ['an empty write id', 'process/write params', { processId, chunk: '', writeId: '' }],

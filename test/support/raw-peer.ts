@@ -8,6 +8,8 @@ export type RawMessage = Record<string, unknown> & { readonly id?: unknown; read
 
 export class RawPeer implements AsyncDisposable {
   readonly messages: RawMessage[] = [];
+  /** The latest message as it came, for what parsing would change: numbers past 2^53, spaces, the order of members. */
+  lastText = '';
   /** Binary frames, which only a WebSocket has. */
   readonly frames: Uint8Array[] = [];
   /** Resolves when the connection has ended. */
@@ -24,6 +26,7 @@ export class RawPeer implements AsyncDisposable {
 
   /** Called with the text of every message that arrives. */
   received(text: string): void {
+    this.lastText = text;
     this.messages.push(JSON.parse(text) as RawMessage);
   }
 

@@ -79,6 +79,57 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.equal('jsonrpc' in (await peer.reply('with')), false);
     });
 
+    test('integer ids of 64 bits are echoed digit for digit, in results and in errors', async () => {
+      await using peer = await open();
+      await peer.greet();
+      for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993', '18446744073709551615']) {
+        peer.messages.length = 0;
+        peer.send(`{"id":${id},"method":"environment/status"}`);
+        await peer.find(({ result }) => result !== undefined, `a result for ${id}`);
+        assert.equal(peer.lastText, `{"id":${id},"result":{"status":"ready"}}`);
+        peer.send(`{"id":${id},"method":"no/such"}`);
+        await peer.find(({ error }) => error !== undefined, `an error for ${id}`);
+        assert.ok(peer.lastText.startsWith(`{"id":${id},"error":{"code":-32601,`), peer.lastText);
+      }
+      await peer.request('process/start', { processId: 'p', ...shell('printf hi') });
+      await peer.notification('process/closed', 'p');
+      peer.send('{"id":9223372036854775807,"method":"process/read","params":{"processId":"p"}}');
+      await peer.find(({ result }) => Array.isArray((result as { chunks?: unknown } | undefined)?.chunks), 'a page');
+      assert.ok(peer.lastText.startsWith('{"id":9223372036854775807,"result":{"chunks":[{"seq":1,'), peer.lastText);
+    });
+
+    test('initialized may be sent again', async () => {
+      await using peer = await open();
+      await peer.greet();
+      peer.send('{"method":"initialized","params":{}}');
+      assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
+      assert.deepEqual(
+        peer.messages.filter(({ error }) => error !== undefined),
+        [],
+      );
+    });
+
+    test('the largest number of 64 bits is no limit', async () => {
+      await using peer = await open();
+      await peer.greet();
+      const most = '18446744073709551615';
+      const ask = async (id: string, method: string, params: string) => {
+        peer.send(`{"id":"${id}","method":"${method}","params":{${params}}}`);
+        return resultOf(await peer.reply(id));
+      };
+      const started = JSON.stringify(shell('printf one; exit 0')).slice(1, -1);
+      await ask('start', 'process/start', `"processId":"p",${started},"timeoutMs":${most},"idleTimeoutMs":${most}`);
+      const { ending } = await ask('wait', 'process/wait', `"processId":"p","timeoutMs":${most},"until":"closed"`);
+      assert.equal((ending as { reason: string }).reason, 'exited');
+      const page = await ask('read', 'process/read', `"processId":"p","maxBytes":${most},"waitMs":${most}`);
+      assert.deepEqual(page['chunks'], [{ seq: 1, stream: 'stdout', chunk: 'b25l' }]);
+      const after = await ask('after', 'process/read', `"processId":"p","afterSeq":${most}`);
+      assert.deepEqual([after['chunks'], after['closed']], [[], true]);
+      const command = '"command":["printf","two"]';
+      const { stdout } = await ask('exec', 'command/exec', `${command},"outputBytesCap":${most},"timeoutMs":${most}`);
+      assert.equal(stdout, 'two');
+    });
+
     test('the reply to a start comes first, numbers run from 1 without holes, closed is last', async () => {
       await using peer = await open();
       await peer.greet();
@@ -182,6 +233,23 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(rest, over);
     });
 
+    test('a snapshot says whether the process runs, and how it ended', async () => {
+      await using peer = await open();
+      await peer.greet();
+      const facts = async (processId: string) => {
+        const { running, exitCode, signal } = resultOf(await peer.request('process/snapshot', { processId }));
+        return [running, exitCode, signal];
+      };
+      await peer.request('process/start', { processId: 'p', ...shell('read -r _; exit 3', { pipeStdin: true }) });
+      assert.deepEqual(await facts('p'), [true, null, undefined]);
+      await peer.request('process/write', { processId: 'p', chunk: 'Cg==' });
+      await peer.notification('process/exited', 'p');
+      assert.deepEqual(await facts('p'), [false, 3, undefined]);
+      await peer.request('process/start', { processId: 'q', ...shell('kill -9 $$') });
+      await peer.notification('process/exited', 'q');
+      assert.deepEqual(await facts('q'), [false, 137, 'SIGKILL']);
+    });
+
     test('a long poll holds up neither health nor terminate', async () => {
       await using peer = await open();
       await peer.greet();
@@ -206,6 +274,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.equal(await code('process/read', { processId: 'unknown' }), -32600);
       assert.equal(await code('process/read', { processId: 'p', afterSeq: -1 }), -32602);
       assert.equal(await code('process/write', { processId: 'p', chunk: '*', writeId: '1' }), -32602);
+      assert.equal(await code('process/write', { processId: 'p', chunk: 'aGl=', writeId: '1' }), -32602);
       assert.equal(await code('process/write', { processId: 'p', chunk: '', writeId: '' }), -32602);
       assert.equal(await code('process/signal', { processId: 'p', signal: 'nothing' }), -32602);
       const status = async (params: object) => resultOf(await peer.request('process/write', params))['status'];
