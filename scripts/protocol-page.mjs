@@ -25,6 +25,7 @@ const exampleValues = {
   limit: 256,
   offeredBytes: 65_536,
   processId: 'p1',
+  remedy: 'io.kind "pty"',
   sessionId: '5f0c2a',
 };
 const exampleProblems = {

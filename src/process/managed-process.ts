@@ -171,7 +171,7 @@ export class ManagedProcess {
   }
 
   resize(size: Size): void {
-    if (!this.#hasTerminal) throw execError('notATerminal', { processId: this.id });
+    if (!this.#hasTerminal) throw execError('notATerminal', { processId: this.id, remedy: 'io.kind "pty"' });
     if (this.#ending !== undefined) return;
     this.#child?.resize?.(size);
     this.#size = size;

@@ -2,19 +2,24 @@
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
-import { processId, seq } from './ids.js';
+import { limit, processId } from './ids.js';
 import { mapOf } from './map.js';
 import { path } from './process.js';
 
+/** What may be read: everything. Codex had policies that limit it, and those are refused. */
+const fullRead = v.nullish(v.object({ type: v.literal('fullAccess') }));
+
+/** Strict: a member that is not known here may be a limit, and a limit that is not enforced is refused. */
 export const sandboxPolicy = v.variant('type', [
-  v.object({ type: v.literal('dangerFullAccess') }),
-  v.object({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()) }),
-  v.object({
+  v.strictObject({ type: v.literal('dangerFullAccess') }),
+  v.strictObject({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()), access: fullRead }),
+  v.strictObject({
     type: v.literal('workspaceWrite'),
     writableRoots: v.nullish(v.array(path)),
     networkAccess: v.nullish(v.boolean()),
     excludeTmpdirEnvVar: v.nullish(v.boolean()),
     excludeSlashTmp: v.nullish(v.boolean()),
+    readOnlyAccess: fullRead,
   }),
 ]);
 
@@ -33,7 +38,7 @@ export const commandExecParams = v.object({
   streamStdin: v.pipe(v.nullish(v.boolean()), v.description('Keep stdin open for command/exec/write; else it is empty')),
   streamStdoutStderr: v.pipe(v.nullish(v.boolean()), v.description('Send output as notifications and leave it out of the reply')),
   outputBytesCap: v.pipe(
-    v.nullish(seq),
+    v.nullish(limit),
     v.description('Bytes passed on per stream; 1 MiB when absent. The command runs on beyond it'),
   ),
   disableOutputCap: v.pipe(v.nullish(v.boolean()), v.description('No cap; not together with outputBytesCap')),
@@ -45,7 +50,9 @@ export const commandExecParams = v.object({
   cwd: v.pipe(v.nullish(path), v.description("Path or file: URI; a relative path starts at the server's folder")),
   env: v.pipe(
     v.nullish(mapOf(v.nullable(v.string()))),
-    v.description("Laid over the server's environment without *KEY*, *SECRET* and *TOKEN*; null unsets"),
+    v.description(
+      "Laid over the server's environment without the variables whose names match *KEY*, *SECRET* or *TOKEN*; null unsets",
+    ),
   ),
   size: v.pipe(v.nullish(looseSize), v.description('Of the terminal; 24 rows of 80 columns when absent')),
   sandboxPolicy: v.pipe(v.nullish(sandboxPolicy), v.description('As is (dangerFullAccess) when absent')),

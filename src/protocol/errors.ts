@@ -22,9 +22,11 @@ export const errorTable = {
   processExists: row(invalidRequest, (d: { processId: string }) => `process ${d.processId} already exists`),
   /** The command never ran; `failure` tells why. */
   spawnFailed: row(internal, (d: { failure: SpawnFailure; problem: string }) => d.problem),
+  /** `remedy` is what the method that started it would have had to be told. */
   notATerminal: row(
     invalidRequest,
-    (d: { processId: string }) => `process ${d.processId} has no terminal; start it with io.kind "pty" to resize it`,
+    (d: { processId: string; remedy: string }) =>
+      `process ${d.processId} has no terminal; start it with ${d.remedy} to resize it`,
   ),
   /** More is offered to stdin than the child has read. Nothing of this write was taken. */
   stdinFull: row(

@@ -49,11 +49,7 @@ export class Commands {
     this.service = {
       'command/exec': async (params) => this.#exec(params),
       'command/exec/write': async (params) => this.#write(params),
-      'command/exec/resize': async ({ processId, size }) => {
-        const checked = terminalSize(size);
-        await this.#steer(processId, (target) => target.resize(checked));
-        return {};
-      },
+      'command/exec/resize': async (params) => this.#resize(params),
       'command/exec/terminate': async ({ processId }) => {
         await this.#steer(processId, (target) => void target.terminate('terminated', 0));
         return {};
@@ -140,12 +136,22 @@ export class Commands {
       throw execError('invalidParams', { problem: 'command/exec/write requires deltaBase64 or closeStdin' });
     }
     if (!this.#activeFor(processId).isStdinStreamed) throw execError('stdinNotStreamed', { processId });
-    const status = await this.#steer(processId, async (target) => {
-      const written = deltaBase64 === undefined || deltaBase64 === null ? undefined : target.write(deltaBase64, undefined);
-      const ended = isEnd ? target.closeStdin() : undefined;
-      return (await written) === 'stdinClosed' || ended === 'alreadyClosed' ? 'closed' : 'taken';
+    const bytes = deltaBase64 ?? new Uint8Array();
+    const status = await this.#steer(processId, (target) => {
+      const written = bytes.length === 0 ? 'accepted' : target.write(bytes, undefined);
+      if (isEnd) target.closeStdin(); // a second time, too: then it is closed, as was asked for
+      return written;
     });
-    if (status === 'closed') throw execError('stdinEnded', { processId });
+    if (status === 'stdinClosed') throw execError('stdinEnded', { processId });
+    return {};
+  }
+
+  async #resize({ processId, size }: Params<'command/exec/resize'>): Promise<Record<string, never>> {
+    const checked = terminalSize(size);
+    await this.#steer(processId, (target) => {
+      if (target.request.spec.io.kind !== 'pty') throw execError('notATerminal', { processId, remedy: 'tty true' });
+      target.resize(checked);
+    });
     return {};
   }
 

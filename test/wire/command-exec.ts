@@ -137,6 +137,18 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           /permissionProfile/,
         ],
         [
+          'a policy that limits what may be read, which it cannot enforce',
+          { command: ['true'], sandboxPolicy: { type: 'readOnly', access: { type: 'restricted', readableRoots: ['/usr'] } } },
+          -32602,
+          /^sandboxPolicy\.access/,
+        ],
+        [
+          'a policy with a member that it does not know, since it may be a limit',
+          { command: ['true'], sandboxPolicy: { type: 'workspaceWrite', readableRoots: ['/usr'] } },
+          -32602,
+          /^sandboxPolicy.*readableRoots/,
+        ],
+        [
           'a program that does not exist',
           { command: ['no-such-program'] },
           -32603,
@@ -184,7 +196,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         });
       }
 
-      test('writes that say nothing, are not base64, have no stdin to go to, or come after its end', async () => {
+      test('writes that say nothing, are not base64, have no stdin to go to, or have bytes after its end', async () => {
         await using peer = await greeted();
         const run = (id: number, params: object) =>
           peer.send(
@@ -208,9 +220,16 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         ]);
         resultOf(await peer.request('command/exec/write', { processId: 'open', closeStdin: true }));
         assert.deepEqual(await refused({ processId: 'open', deltaBase64: 'eA==' }), [-32600, 'stdin is already closed']);
+        assert.deepEqual(await refused({ processId: 'open', deltaBase64: 'eA==', closeStdin: true }), [
+          -32600,
+          'stdin is already closed',
+        ]);
+        for (const again of [{ closeStdin: true }, { deltaBase64: '' }, { deltaBase64: '', closeStdin: true }]) {
+          assert.deepEqual(resultOf(await peer.request('command/exec/write', { processId: 'open', ...again })), {});
+        }
         const resize = await peer.request('command/exec/resize', { processId: 'open', size: { rows: 2, cols: 2 } });
         const { code, message } = errorOf(resize);
-        assert.deepEqual([code, message.startsWith('process open has no terminal')], [-32600, true], message);
+        assert.deepEqual([code, message], [-32600, 'process open has no terminal; start it with tty true to resize it']);
         for (const processId of ['open', 'closed']) await peer.request('command/exec/terminate', { processId });
         for (const id of [1, 2]) assert.equal(resultOf(await peer.reply(id))['exitCode'], 137);
       });
