@@ -10,17 +10,21 @@ import { path } from './process.js';
 const fullRead = v.nullish(v.object({ type: v.literal('fullAccess') }));
 
 /** Strict: a member that is not known here may be a limit, and a limit that is not enforced is refused. */
+const unknownMember = 'is unknown here, and may be a limit that cannot be enforced; leave it out to run without';
 export const sandboxPolicy = v.variant('type', [
-  v.strictObject({ type: v.literal('dangerFullAccess') }),
-  v.strictObject({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()), access: fullRead }),
-  v.strictObject({
-    type: v.literal('workspaceWrite'),
-    writableRoots: v.nullish(v.array(path)),
-    networkAccess: v.nullish(v.boolean()),
-    excludeTmpdirEnvVar: v.nullish(v.boolean()),
-    excludeSlashTmp: v.nullish(v.boolean()),
-    readOnlyAccess: fullRead,
-  }),
+  v.strictObject({ type: v.literal('dangerFullAccess') }, unknownMember),
+  v.strictObject({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()), access: fullRead }, unknownMember),
+  v.strictObject(
+    {
+      type: v.literal('workspaceWrite'),
+      writableRoots: v.nullish(v.array(path)),
+      networkAccess: v.nullish(v.boolean()),
+      excludeTmpdirEnvVar: v.nullish(v.boolean()),
+      excludeSlashTmp: v.nullish(v.boolean()),
+      readOnlyAccess: fullRead,
+    },
+    unknownMember,
+  ),
 ]);
 
 export type SandboxPolicy = v.InferOutput<typeof sandboxPolicy>;
