@@ -50,7 +50,8 @@ describe('the fuzzer', () => {
     for (const [text, kind] of [
       ['{"id":0,"method":"x"}', 'request'],
       ['{"id":null,"method":"x"}', 'malformed'],
-      ['{"id":9007199254740993,"method":"x"}', 'malformed'],
+      ['{"id":9007199254740993,"method":"x"}', 'immense'],
+      ['{"id":9007199254740993,"result":null}', 'notification'],
       ['{"method":"x"}', 'notification'],
       ['{"id":1,"result":null}', 'silent'],
       ['{"id":1}', 'malformed'],
