@@ -14,7 +14,8 @@ const options = {
   raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
   json: {
     kind: 'switch',
-    meaning: 'Print one JSON object: head and tail of each stream in base64, and what is missing between them.',
+    meaning:
+      'Print one JSON object: whether the process runs or how it ended, head and tail of each stream in base64, and what is missing between them.',
   },
   ...serverOptions,
 } as const;
