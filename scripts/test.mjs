@@ -17,6 +17,9 @@ import { root, succeeds, tool } from './tool.mjs';
 /** Longest a test file may take, in milliseconds. Far above the slowest one: a hanging test must not hang a build machine. */
 const fileTimeoutMs = 600_000;
 
+/** How much longer a file gets before it is killed, in milliseconds: Node itself may hang, for want of threads for example. */
+const fileGraceMs = 30_000;
+
 /** Lines of src, of those with code in them, that all tests together must run. */
 const leastCoveragePercent = 90;
 
@@ -101,7 +104,12 @@ async function fileSucceeds(file, nodeFlags) {
   const child = spawn(process.execPath, [...flags, file], { cwd: root, env: { ...process.env, TMPDIR: folder } });
   const report = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => report.push(piece));
+  const overdue = setTimeout(() => {
+    report.push(Buffer.from('killed: it did not end in time\n'));
+    child.kill('SIGKILL');
+  }, fileTimeoutMs + fileGraceMs);
   const [code] = await once(child, 'close');
+  clearTimeout(overdue);
   console.log(`\n${file}\n${Buffer.concat(report).toString().trimEnd()}`);
   rmSync(folder, { recursive: true, force: true });
   return code === 0;
