@@ -76,7 +76,8 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
   async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
     const target = processes.get(processId);
     const isOver = () => (until === 'closed' ? target.isClosed : target.ending !== undefined);
-    await waits.until(target, isOver, timeoutMs ?? Infinity);
+    const isTime = () => isOver() || (until === 'stdoutEnded' && target.log.hasEnded('stdout'));
+    await waits.until(target, isTime, timeoutMs ?? Infinity);
     const { ending } = target;
     return { running: !isOver(), ...(ending === undefined ? {} : { ending }) };
   }
