@@ -14,14 +14,20 @@ export interface RunHeader {
   readonly adapter: string;
   readonly cwd: string;
   readonly resume?: string;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly at: number;
 }
 
 export type LogLine = RunHeader | AgentEvent;
 
 /** With an id of its own. */
-export function runHeader({ adapter, cwd, resume }: AgentOptions, at: number): RunHeader {
-  return { type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd, ...(resume === undefined ? {} : { resume }), at };
+export function runHeader({ adapter, cwd, resume, labels = {} }: AgentOptions, at: number): RunHeader {
+  return {
+    ...{ type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd },
+    ...(resume === undefined ? {} : { resume }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    at,
+  };
 }
 
 /** In the order of time when sorted. */

@@ -13,6 +13,7 @@ export interface RunSummary {
   /** When it was started, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly sessionId: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   /** Undefined while it runs, and when its end was never written. */
   readonly outcome: OutcomeKind | undefined;
   /** Of this run alone. */
@@ -45,8 +46,8 @@ async function summarize(file: string): Promise<(Omit<RunSummary, 'usage'> & { r
   let summary: (Omit<RunSummary, 'usage'> & { readonly total: Usage }) | undefined;
   for await (const line of readRun(file)) {
     if (line.type === 'run') {
-      const { runId, adapter, cwd, at, resume } = line;
-      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, total: nothing };
+      const { runId, adapter, cwd, at, resume, labels = {} } = line;
+      summary = { runId, adapter, cwd, at, sessionId: resume, labels, outcome: undefined, total: nothing };
     } else if (summary !== undefined) {
       if (line.type === 'session') summary = { ...summary, sessionId: line.sessionId };
       if (line.type === 'usage') summary = { ...summary, total: line.usage };

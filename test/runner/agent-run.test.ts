@@ -50,7 +50,7 @@ function brief(events: readonly SeenEvent[]): string[] {
 
 const oneTurn = (turn: number, prompt: string, count = turn) => [
   `${turn} turnStarted ${prompt}`,
-  ...(turn === 1 ? ['1 session'] : []),
+  ...(turn === 1 ? ['1 launching', '1 session'] : []),
   `${turn} text echo ${count}: `,
   `${turn} text ${prompt}`,
   `${turn} usage`,
@@ -165,7 +165,7 @@ describe('a run', () => {
     assert.equal((await run.firstTurn.result).isError, false);
     await run.finish();
     const events = brief(await all(run.events));
-    assert.deepEqual(events.slice(2, 6), [
+    assert.deepEqual(events.slice(3, 7), [
       '1 raw stdout "\ufffd\ufffd"',
       '1 raw stdout "not json"',
       '1 raw stdout {"type":"strange","deep":{"is":[1]}}',

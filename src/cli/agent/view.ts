@@ -55,6 +55,8 @@ export class RunView {
         return this.#line('gray', folded(textOf(event.line)));
       case 'ended':
         return this.#line(event.outcome.kind === 'completed' ? 'gray' : 'red', outcomeLine(event.outcome));
+      case 'launching':
+      case 'permissionWithdrawn':
       case 'status':
         return ''; // progress; --json has it
     }
@@ -90,9 +92,10 @@ function usageLine({ models, costUsd }: Usage): string {
   return `${sum.input} in, ${sum.output} out, ${sum.cached} cached${cost}`;
 }
 
-function outcomeLine({ kind, problem, sessionId, resetsAt }: Outcome): string {
+function outcomeLine({ kind, problem, note, sessionId, resetsAt }: Outcome): string {
   const facts = [
     problem === undefined ? undefined : folded(problem),
+    note === undefined || note === problem ? undefined : note,
     resetsAt === undefined ? undefined : `until ${new Date(resetsAt).toISOString()}`,
     sessionId === undefined || kind === 'completed' ? undefined : `resume with: sluice agent resume ${sessionId} "…"`,
   ].filter((fact) => fact !== undefined);
