@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { connectInProcess } from '#src/index.js';
 import { type AgentOptions, type AgentRun, type SeenEvent, claude, startAgent } from '#src/runner/index.js';
 import { TerminalEcho } from '#src/runner/terminal-echo.js';
+import { fakeClaudeIn } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { fixtureAdapter } from './fixture-adapter.js';
 
@@ -25,9 +25,7 @@ describe('claude on a terminal', () => {
   let program = '';
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-')));
-    program = join(folder, 'claude');
-    const file = fileURLToPath(new URL('../fixtures/fake-claude.js', import.meta.url));
-    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`, { mode: 0o755 });
+    program = fakeClaudeIn(folder);
   });
   after(() => rmSync(folder, { recursive: true }));
   guardAgainstLeaks();

@@ -28,6 +28,7 @@ import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
 import { sendLines } from './prompts.js';
+import { programOf, runOptions, runOptionsOf } from './run-options.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
 
@@ -50,19 +51,20 @@ const options = {
     group: 'run and resume',
     meaning: 'What to answer when it asks for permission. Default: deny.',
   },
-  tty: { kind: 'switch', short: 't', group: 'run and resume', meaning: 'Run it on a terminal of 200 columns instead of pipes.' },
+  tty: { kind: 'switch', short: 't', group: 'run and resume', meaning: 'Run it on a terminal of 200×50 instead of pipes.' },
   'turn-end': {
     kind: 'text',
     placeholder: 'NAME=VALUE',
     group: 'run and resume',
     meaning: 'With --adapter jsonl: the member of a line that ends a turn. Default: type=result.',
   },
+  ...runOptions,
   ...environmentOptions,
   'idle-timeout': {
     kind: 'duration',
     placeholder: 'TIME',
     group: 'Ending',
-    meaning: 'End it when nothing happens for this long: no output and no work.',
+    meaning: 'End it when nothing happens for this long: no output and no work. 0: never, as for all these times.',
   },
   'turn-timeout': {
     kind: 'duration',
@@ -137,6 +139,7 @@ interface Order {
 }
 
 async function run({ flags }: Input<typeof options>, { prompt, args, resume: session }: Order): Promise<number> {
+  const told = runOptionsOf(flags);
   if (prompt.trim() === '') throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"');
   const server = namedServer(flags, process.env);
   const isLocal = server === undefined;
@@ -144,7 +147,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
   await using client: Client = isLocal
     ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
     : await openServer(server, flags);
-  const { adapter, rest } = adapterOf(flags, args);
+  const { adapter, rest } = adapterOf({ ...flags, program: programOf(flags.program, { isLocal }) }, args);
   const started = startAgent({
     client,
     adapter,
@@ -152,7 +155,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
     args: rest,
     ...environmentOf(flags, { env: process.env, isLocal }),
     cwd,
-    io: flags.tty ? 'pty' : 'pipe',
+    ...told,
     logDir: logFolder(flags),
     onRateLimit: flags['wait-for-limits'] ? 'wait' : 'end',
     ...(session === undefined ? {} : { resume: session }),
@@ -238,9 +241,10 @@ function interruptOnSignals(started: AgentRun): Disposable {
 }
 
 function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: AgentAdapter; rest: readonly string[] } {
+  const own = flags.program === undefined ? {} : { program: flags.program };
   switch (flags.adapter) {
     case 'codex':
-      return { adapter: codex(), rest: args };
+      return { adapter: codex(own), rest: args };
     case 'jsonl': {
       const [program] = args;
       if (program === undefined)
@@ -250,7 +254,7 @@ function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: Agent
     }
     case 'claude':
     case undefined:
-      return { adapter: claude(), rest: args };
+      return { adapter: claude(own), rest: args };
   }
 }
 
@@ -269,8 +273,9 @@ function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] 
   return at < 0 ? { own: texts(words), rest: [] } : { own: texts(words.slice(0, at)), rest: texts(words.slice(at)) };
 }
 
-function runLine({ runId, adapter, outcome, sessionId = '-' }: RunSummary): string {
-  return visible(`${runId}  ${adapter.padEnd(6)}  ${(outcome ?? 'no end yet').padEnd(12)}  ${sessionId}`);
+function runLine({ runId, adapter, outcome, sessionId = '-', labels }: RunSummary): string {
+  const names = Object.entries(labels).map(([name, value]) => `  ${name}=${value}`);
+  return visible(`${runId}  ${adapter.padEnd(6)}  ${(outcome ?? 'no end yet').padEnd(12)}  ${sessionId}${names.join('')}`);
 }
 
 function statusOf({ kind }: Outcome): number {
