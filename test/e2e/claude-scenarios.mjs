@@ -382,7 +382,7 @@ export const scenarios = {
       );
       assert.deepEqual(
         events.map(({ type }) => type).filter((type) => type !== 'status'),
-        ['turnStarted', 'session', 'toolCall'],
+        ['turnStarted', 'launching', 'session', 'toolCall'],
       );
     },
   },
@@ -474,12 +474,14 @@ function cutThrice(wire, model) {
   };
 }
 
-/** What must be the same in two runs with the same prompts: all but times and the names that are made up anew. */
+/** What must be the same in two runs with the same prompts: all but times, the names that are made up anew and the sessions before. */
 async function comparable(run) {
-  return (await linesOf(run.logFile)).map(({ at: _at, sessionId: _id, callId: _call, outcome, ...event }) => ({
-    ...event,
-    ...(outcome !== undefined && { outcome: { kind: outcome.kind, usage: outcome.usage } }),
-  }));
+  return (await linesOf(run.logFile)).map(
+    ({ at: _at, sessionId: _id, callId: _call, priorSessions: _prior, outcome, ...event }) => ({
+      ...event,
+      ...(outcome !== undefined && { outcome: { kind: outcome.kind, usage: outcome.usage } }),
+    }),
+  );
 }
 
 /** A run whose tool is running. */
