@@ -132,9 +132,10 @@ export class AgentProcess {
     const reader = adapter.createReader();
     for await (const { stream, text } of handle.lines({ maxLineBytes })) {
       onActivity();
-      if (this.#echo?.isEcho(text) === true) continue;
+      const line = this.#echo?.strip(text) ?? text;
+      if (line === '' && text !== '') continue; // nothing but what was typed
       const from = stream === 'stderr' ? 'stderr' : 'stdout';
-      for (const said of reader.read(text, from)) {
+      for (const said of reader.read(line, from)) {
         if (said.type === 'raw' && typeof said.line === 'string') this.#keepTail(from, said.line);
         onSaid(said);
       }

@@ -83,6 +83,24 @@ describe('claude on a terminal', () => {
 describe('a program that reads its prompts from a terminal', () => {
   guardAgainstLeaks();
 
+  test('is heard from its first line on, although the terminal shows the prompt on the same one', async () => {
+    await using client = connectInProcess();
+    const script = `cat > /dev/null; echo '{"type":"session","id":"s"}'; echo '{"type":"end","reason":"completed"}'`;
+    const adapter = {
+      ...fixtureAdapter('one'),
+      command: () => ({ argv: ['sh', '-c', script] }),
+      encodePrompt: (prompt: string) => prompt,
+    };
+    const run = startAgent({ client, adapter, cwd: '/', env, prompt: `{"type":"end"}\n${'x'.repeat(10_000)}`, io: 'pty' });
+    assert.equal((await run.firstTurn.result).reason, 'completed');
+    const { kind, sessionId } = await run.finish();
+    assert.deepEqual([kind, sessionId], ['completed', 's']);
+    assert.deepEqual(
+      (await eventsOf(run)).map(({ type }) => type),
+      ['turnStarted', 'launching', 'session', 'turnEnded', 'ended'],
+    );
+  });
+
   test('is not heard to say what was typed', async () => {
     await using client = connectInProcess();
     const run = startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt: 'typed', io: 'pty' });
@@ -100,8 +118,18 @@ describe('what a terminal shows of what was typed', () => {
     echo.typed('three');
     const shown = ['zero', 'one\r', 'one', '  two', '^D\b\bthree^D', 'three'];
     assert.deepEqual(
-      shown.map((line) => echo.isEcho(line)),
-      [false, true, false, true, true, false],
+      shown.map((line) => echo.strip(line)),
+      ['zero', '', 'one', '', '', 'three'],
+    );
+  });
+
+  test('stands before what the program prints when it was typed without a line feed', () => {
+    const echo = new TerminalEcho();
+    echo.typed('one\ntwo');
+    const shown = ['one and more', 'one', 'two^D\b\b{"type":"x"}', 'two{}'];
+    assert.deepEqual(
+      shown.map((line) => echo.strip(line)),
+      ['one and more', '', '{"type":"x"}', 'two{}'],
     );
   });
 });
