@@ -39,8 +39,6 @@ export class AgentRun {
   readonly #turns = new TurnQueue();
   /** The turn under way, or the last one. */
   #turn = 0;
-  /** Its end has not been told yet. */
-  #isTurnOpen = false;
   #phase: Phase = 'open';
   #pending: Deferred<TurnResult> | undefined;
   #resume: string | undefined;
@@ -166,14 +164,13 @@ export class AgentRun {
 
   async #begin(number: number, prompt: string): Promise<TurnResult> {
     this.#turn = number;
-    this.#isTurnOpen = true;
     this.#known.wasInterrupted = false;
     delete this.#known.problem; // of the turn before
     this.#usageBefore = this.#known.usage ?? (this.#resume === undefined ? nothingUsed : undefined);
     this.#emit({ type: 'turnStarted', prompt });
     this.#watchdogs.turnStarted();
     const result = await this.#tryUntilDone(prompt);
-    if (this.#isTurnOpen) this.#closeTurn(result);
+    if (!this.#turns.isAnswered(number)) this.#closeTurn(result);
     this.#known.lastTurn = { isError: result.isError };
     return result;
   }
@@ -242,7 +239,7 @@ export class AgentRun {
   }
 
   #closeTurn(result: TurnResult): void {
-    this.#isTurnOpen = false;
+    this.#turns.answered(this.#turn);
     this.#watchdogs.turnEnded();
     this.#emit({ type: 'turnEnded', result });
   }

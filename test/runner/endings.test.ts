@@ -143,6 +143,14 @@ describe('a program that does not exit after a good turn', () => {
     assert.deepEqual([kind, note], ['completed', 'the program did not exit within 2 s after its turn, and was ended']);
   });
 
+  test('is no reason to call a run interrupted that is stopped meanwhile', async () => {
+    await using client = connectInProcess();
+    const run = start(client, 'stay', { adapter: fixtureAdapter('one') });
+    await seen(run, 'turnEnded');
+    const { kind, problem } = await run.stop();
+    assert.deepEqual([kind, problem], ['completed', undefined]);
+  });
+
   test('is left alone when the patience is 0', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
