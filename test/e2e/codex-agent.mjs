@@ -60,7 +60,7 @@ const scenarios = {
         '1 ended completed',
       ]);
       assert.deepEqual(
-        told.filter((line) => line.includes('xxx') || line.includes('turn.completed')),
+        told.filter((line) => /xxx|turn\.completed/.test(line)),
         [`1 turnStarted ${prompt}`],
       );
     },
