@@ -52,6 +52,9 @@ export interface Turn {
   readonly result: Promise<TurnResult>;
 }
 
+/** The program's environment is the caller's alone, unless told otherwise. */
+export const defaultEnvPolicy: EnvPolicy = { inherit: 'none' };
+
 /** Patience for a program that has nothing more to do: it may save its session, or end the servers of its tools. */
 const defaultExitPatienceMs = 30_000;
 

@@ -6,7 +6,7 @@ import type { ProcessHandle } from '../client/index.js';
 import type { Ending, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
 import type { AgentSaid } from './agent-event.js';
-import type { AgentOptions } from './agent-options.js';
+import { type AgentOptions, defaultEnvPolicy } from './agent-options.js';
 import { TerminalEcho } from './terminal-echo.js';
 
 export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 'cwd' | 'env' | 'envPolicy' | 'io' | 'labels'> {
@@ -153,7 +153,7 @@ export class AgentProcess {
 }
 
 async function startProgram(start: ProcessStart): Promise<ProcessHandle> {
-  const { client, command, cwd, env = {}, envPolicy = { inherit: 'none' }, io = 'pipe', labels = {} } = start;
+  const { client, command, cwd, env = {}, envPolicy = defaultEnvPolicy, io = 'pipe', labels = {} } = start;
   await start.prepare();
   const { unset = [] } = command;
   // Colours are for people, and these lines are for a reader.
