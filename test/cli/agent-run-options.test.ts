@@ -94,9 +94,8 @@ describe('sluice agent run', () => {
     const problems: readonly [readonly string[], RegExp][] = [
       [['-t', '--permissions', 'allow', 'x'], /claude asks for no permission on a terminal; leave out -t/],
       [['--adapter', 'jsonl', '--program', 'p', 'x', '--', 'q'], /--program is for claude and codex/],
-      [['--label', 'story', 'x'], /--label needs a name and a value, as in --label story=42, got "story"/],
-      [['--label', '=42', 'x'], /got "=42"/],
-      [['--label', `story=${'x'.repeat(2_000)}`, 'x'], /labels must be at most 1024 bytes of JSON, got 2012/],
+      [['--label', 'story', 'x'], /--label must be K=V, got "story"/],
+      [['--label', '=42', 'x'], /--label must be K=V, got "=42"/],
     ];
     for (const [args, problem] of problems) {
       const { status, stdout, stderr } = await sluice(['agent', 'run', ...args], { env });

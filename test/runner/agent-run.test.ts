@@ -124,6 +124,14 @@ describe('a run', () => {
     assert.ok(brief(await all(run.events)).includes('1 raw stdout "/somewhere|none|mine|none|by adapter"'));
   });
 
+  test('refuses labels that are too long for every event, or have no name', async () => {
+    await using client = connectInProcess();
+    assert.throws(() => start(client, 'x', { labels: { story: 'x'.repeat(2_000) } }), {
+      message: 'labels must be at most 1024 bytes of JSON, got 2012',
+    });
+    assert.throws(() => start(client, 'x', { labels: { '': '42' } }), { message: 'a label must have a name' });
+  });
+
   test('refuses an empty prompt', async () => {
     await using client = connectInProcess();
     assert.throws(() => start(client, ' ', { resume: 'session-9' }), /the prompt must not be empty/);

@@ -75,7 +75,7 @@ describe('claude on a terminal', () => {
     const launching = (await eventsOf(some)).find(({ type }) => type === 'launching');
     assert.deepEqual(launching?.type === 'launching' && launching.priorSessions, expected);
     assert.equal((await client.list()).length, 2, 'what was asked for the count is listed');
-    const homeless = start(client, 'hello', { env });
+    const homeless = start(client, 'hello', { env, envPolicy: { inherit: 'none' } });
     assert.equal((await homeless.finish()).priorSessions, undefined); // unknown is not none
   });
 });

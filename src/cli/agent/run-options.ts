@@ -54,6 +54,6 @@ export function programOf(program: string | undefined, { isLocal }: { readonly i
 
 function readLabel(text: string): [string, string] {
   const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-  if (name === '') throw new UsageError(`--label needs a name and a value, as in --label story=42, got "${text}"`);
+  if (name === '') throw new UsageError(`--label must be K=V, got "${text}"`);
   return [name, value];
 }
