@@ -67,6 +67,7 @@ export class ProcessHandle implements AsyncDisposable {
   readonly #onDispose: Joined['onDispose'];
   #exit: Promise<Ending> | undefined;
   #closed: Promise<Ending> | undefined;
+  #stdoutEnded: Promise<'running' | 'ended'> | undefined;
 
   /** Use `Client.start` or `Client.attach`. */
   constructor(joined: Joined, link: ExecLink, clock: Clock) {
@@ -109,6 +110,14 @@ export class ProcessHandle implements AsyncDisposable {
   /** Resolves when the process has ended, with how. Does not read the output: what nobody reads may keep it from ending. */
   get exit(): Promise<Ending> {
     return (this.#exit ??= this.#wait('exited'));
+  }
+
+  /**
+   * Resolves with `running` when the process has closed its stdout and goes on without, with `ended` when it has ended first. On a
+   * terminal, and on a server that does not know this, only the end is seen.
+   */
+  get stdoutEnded(): Promise<'running' | 'ended'> {
+    return (this.#stdoutEnded ??= this.#waitForStdout());
   }
 
   /** How it ended, or undefined when it still runs after this long; without limit when `ms` is absent. */
@@ -211,6 +220,16 @@ export class ProcessHandle implements AsyncDisposable {
       if (isExecError(error, 'processNotFound') && (ending !== undefined || isForgotten)) return ending ?? this.#lost();
       if (!(error instanceof ConnectionClosedError)) throw error;
       return ending ?? this.#lost();
+    }
+  }
+
+  async #waitForStdout(): Promise<'running' | 'ended'> {
+    try {
+      const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'stdoutEnded' });
+      return running ? 'running' : 'ended';
+    } catch {
+      await this.exit.catch(() => {}); // its own caller is told
+      return 'ended';
     }
   }
 

@@ -25,6 +25,8 @@ export type WaitStatus =
 export interface ChildEvents {
   /** Bytes as they came. They are only valid during the call: the buffer is used again. */
   output(stream: Stream, bytes: Uint8Array): void;
+  /** Every process has closed this stream, the leader included; it may go on without it. Pipes only: a terminal has no such end. */
+  streamEnded(stream: Stream): void;
   /** The leader has ended. Everything it wrote was handed to `output` before, unless `outputComplete` is false. */
   exited(status: WaitStatus, outputComplete: boolean): void;
   /** Nobody holds an output stream any more. Comes after `exited`; does not come when a descendant never lets go. */

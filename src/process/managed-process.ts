@@ -94,6 +94,7 @@ export class ManagedProcess {
     this.#lastOutputAt = this.#clock.elapsed();
     this.#child = spawnChild(context.backend, options.spec, {
       output: (stream, bytes) => this.#onOutput(stream, bytes),
+      streamEnded: (stream) => this.log.endStream(stream),
       exited: (status, outputComplete) => this.#onExited(status, outputComplete),
       ended: () => this.#onOutputEnded(),
     });

@@ -55,6 +55,7 @@ export class OutputLog {
   #retainedBytes = 0;
   // Thousands of ended processes are kept, most of which wrote to one stream or none: lists and members instead of sets and maps.
   readonly #streams: { [stream in Stream]?: StreamCount } = {};
+  #endedStreams: Stream[] = [];
   #readers: LogReader[] = [];
   #waiters: (() => void)[] = [];
   #onRead: () => void = () => {};
@@ -190,7 +191,17 @@ export class OutputLog {
     return viewer;
   }
 
-  /** Resolves at the next append, or when the patience runs out; may also resolve for nothing. */
+  /** Nothing more comes on this stream. */
+  endStream(stream: Stream): void {
+    this.#endedStreams.push(stream);
+    this.#wake();
+  }
+
+  hasEnded(stream: Stream): boolean {
+    return this.#endedStreams.includes(stream);
+  }
+
+  /** Resolves at the next append or end of a stream, or when the patience runs out; may also resolve for nothing. */
   changed(patience?: { readonly clock: Clock; readonly ms: number }): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

@@ -15,14 +15,14 @@ interface Source {
 }
 
 export class PipeOutput implements ChildOutput {
-  readonly #events: Pick<ChildEvents, 'output' | 'ended'>;
+  readonly #events: Pick<ChildEvents, 'output' | 'streamEnded' | 'ended'>;
   readonly #turns: ReadTurns;
   readonly #open = new Set<Source>();
   #held = false;
   #draining: { readonly drained: (outputComplete: boolean) => void; readonly waiting: Map<Source, number> } | undefined;
   #drained = false;
 
-  constructor(events: Pick<ChildEvents, 'output' | 'ended'>, turns: ReadTurns) {
+  constructor(events: Pick<ChildEvents, 'output' | 'streamEnded' | 'ended'>, turns: ReadTurns) {
     this.#events = events;
     this.#turns = turns;
   }
@@ -90,6 +90,7 @@ export class PipeOutput implements ChildOutput {
 
   #sourceEnded(source: Source): void {
     this.#open.delete(source);
+    this.#events.streamEnded(source.stream);
     this.#draining?.waiting.delete(source);
     this.#settleDrain();
     if (this.#drained && this.#open.size === 0) this.#events.ended();

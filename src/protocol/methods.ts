@@ -140,7 +140,12 @@ export const requests = {
     params: v.object({
       ...one,
       timeoutMs: v.pipe(v.nullish(limit), v.description('Without limit when absent')),
-      until: v.pipe(v.nullish(moment), v.description('Which moment to wait for; exited when absent')),
+      until: v.pipe(
+        v.nullish(v.picklist(['exited', 'closed', 'stdoutEnded'])),
+        v.description(
+          'Which moment to wait for; exited when absent. stdoutEnded: every process has closed its stdout, or the process has exited; without an ending in the answer, it goes on without a stdout',
+        ),
+      ),
     }),
     result: v.object({ running: v.boolean(), ending: v.optional(ending) }),
   },

@@ -1,6 +1,7 @@
 // What a run tells its caller. One tagged union for every agent program; what nobody understood comes through whole.
 
 import type { Outcome } from './outcome.js';
+import type { PriorSessions } from './prior-sessions.js';
 import type { Usage } from './usage.js';
 
 /** What an agent program said, in the runner's words. */
@@ -21,6 +22,8 @@ export type AgentSaid =
   | { readonly type: 'toolResult'; readonly callId: string; readonly output: string; readonly isError: boolean }
   /** The program waits until it is answered with `allow` or `deny`. */
   | { readonly type: 'permission'; readonly requestId: string; readonly toolName: string; readonly input: unknown }
+  /** The program no longer waits for the answer to this request. */
+  | { readonly type: 'permissionWithdrawn'; readonly requestId: string }
   /** Running totals of the session: the latest counts, nothing is added up. */
   | { readonly type: 'usage'; readonly usage: Usage }
   /** `block`: nothing goes on before `resetsAt`. `warning`: a limit is near. */
@@ -53,9 +56,22 @@ export interface TurnResult {
   readonly usage?: Usage;
 }
 
+/** What happens in a run: what the program says, and what the run does. */
+export type EventBody =
+  | AgentSaid
+  | { readonly type: 'turnStarted'; readonly prompt: string }
+  /** A process of the program is about to be started. */
+  | {
+      readonly type: 'launching';
+      /** Without secrets, and with `<prompt>` in place of the prompt. */
+      readonly argv: readonly string[];
+      /** Absent where they cannot be counted. */
+      readonly priorSessions?: PriorSessions;
+    }
+  | { readonly type: 'ended'; readonly outcome: Outcome };
+
 /** An event of a run. */
-export type AgentEvent = EventStamp &
-  (AgentSaid | { readonly type: 'turnStarted'; readonly prompt: string } | { readonly type: 'ended'; readonly outcome: Outcome });
+export type AgentEvent = EventStamp & EventBody;
 
 export interface EventStamp {
   /** From 1, without holes. */
@@ -64,4 +80,6 @@ export interface EventStamp {
   readonly at: number;
   /** The turn it belongs to, from 1; 0 before the first. */
   readonly turn: number;
+  /** Of the run; absent when it has none. */
+  readonly labels?: Readonly<Record<string, string>>;
 }

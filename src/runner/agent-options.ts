@@ -24,12 +24,19 @@ export interface AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What to inherit from the machine it runs on, under `env`. Nothing when absent. */
   readonly envPolicy?: EnvPolicy;
+  /** `pty`: on a terminal of 200 columns and 50 rows. */
   readonly io?: 'pipe' | 'pty';
+  /** Names for the run, such as `{ story: '42', agent: 'coder' }`: its events, its log and its processes carry them. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Of each timeout, 0 is none, as when it is absent. */
   readonly idleTimeoutMs?: number;
   /** `output`: a program that works without a word is idle too. */
   readonly idleBy?: 'outputAndWork' | 'output';
+  /** The time in which a turn waits for a permission or a rate limit does not count. */
   readonly turnTimeoutMs?: number;
   readonly totalTimeoutMs?: number;
+  /** How long the program may take to exit once it has nothing more to do; then it is ended. 30 s when absent, 0 is without limit. */
+  readonly exitPatienceMs?: number;
   /** `wait`: until a rate limit is lifted, then put the same prompt again. `end` when absent. */
   readonly onRateLimit?: 'end' | 'wait';
   /** Folder for the file with every event. No file when absent. */
@@ -45,11 +52,43 @@ export interface Turn {
   readonly result: Promise<TurnResult>;
 }
 
-export function watchdogLimits({
-  idleTimeoutMs,
-  turnTimeoutMs,
-  totalTimeoutMs,
-  idleBy = 'outputAndWork',
-}: AgentOptions): WatchdogLimits {
-  return { idleTimeoutMs, turnTimeoutMs, totalTimeoutMs, idleBy };
+/** The program's environment is the caller's alone, unless told otherwise. */
+export const defaultEnvPolicy: EnvPolicy = { inherit: 'none' };
+
+/** Patience for a program that has nothing more to do: it may save its session, or end the servers of its tools. */
+const defaultExitPatienceMs = 30_000;
+
+/** The labels come with every event, so they must be short: enough for ten of a line each. */
+const maxLabelsBytes = 1_024;
+
+/** What a run has to ask of its options at every turn. Undefined is without limit. */
+export interface RunLimits extends WatchdogLimits {
+  readonly exitPatienceMs: number | undefined;
+}
+
+type Timeouts = Pick<AgentOptions, 'idleTimeoutMs' | 'turnTimeoutMs' | 'totalTimeoutMs' | 'exitPatienceMs' | 'idleBy'>;
+
+/** Throws a RangeError for what is no time. */
+export function runLimits(options: Timeouts): RunLimits {
+  const { idleBy = 'outputAndWork', exitPatienceMs = defaultExitPatienceMs } = options;
+  return {
+    idleBy,
+    idleTimeoutMs: limitIn('idleTimeoutMs', options.idleTimeoutMs),
+    turnTimeoutMs: limitIn('turnTimeoutMs', options.turnTimeoutMs),
+    totalTimeoutMs: limitIn('totalTimeoutMs', options.totalTimeoutMs),
+    exitPatienceMs: limitIn('exitPatienceMs', exitPatienceMs),
+  };
+}
+
+function limitIn(name: string, ms: number | undefined): number | undefined {
+  if (ms === undefined || ms === 0 || ms === Infinity) return undefined;
+  if (ms > 0) return ms;
+  throw new RangeError(`${name} must be 0 or more milliseconds, got ${ms}`);
+}
+
+/** Throws a RangeError when there are too many, and for one without a name. */
+export function checkLabels(labels: Readonly<Record<string, string>>): void {
+  if (Object.hasOwn(labels, '')) throw new RangeError('a label must have a name');
+  const bytes = new TextEncoder().encode(JSON.stringify(labels)).length;
+  if (bytes > maxLabelsBytes) throw new RangeError(`labels must be at most ${maxLabelsBytes} bytes of JSON, got ${bytes}`);
 }

@@ -1,28 +1,39 @@
-// One process of an agent program: its lines made sense of by the adapter, prompts put to it, and the end of its stderr kept for when
-// it ends without an explanation.
+// One process of an agent program: its lines made sense of by the adapter, prompts put to it, and its last words kept for when it ends
+// without an explanation.
 
 import type { Clock } from '../base/clock.js';
 import type { ProcessHandle } from '../client/index.js';
 import type { Ending, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
 import type { AgentSaid } from './agent-event.js';
-import type { AgentOptions } from './agent-options.js';
+import { type AgentOptions, defaultEnvPolicy } from './agent-options.js';
+import { TerminalEcho } from './terminal-echo.js';
 
-export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 'cwd' | 'env' | 'envPolicy' | 'io'> {
+export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 'cwd' | 'env' | 'envPolicy' | 'io' | 'labels'> {
   readonly command: LaunchCommand;
+  /** Awaited before the program is started. */
+  readonly prepare: () => Promise<void>;
   readonly onSaid: (said: AgentSaid) => void;
   /** Called with every line, whatever it says: the program is alive. */
   readonly onActivity: () => void;
+  /** Called when the program has closed its stdout and goes on running: it can say no more. */
+  readonly onStdoutEnded: () => void;
+}
+
+/** How long a program may take to end. */
+export interface Patience {
+  readonly clock: Clock;
+  /** Without limit when undefined. */
+  readonly ms: number | undefined;
+  /** Called when it takes longer, just before it is ended. */
+  readonly onOver: () => void;
 }
 
 /** Agents print pictures and whole files on one line. A longer one comes in pieces, as raw text. */
 const maxLineBytes = 64 * 1024 * 1024;
 
-/** Patience for a program that was asked to end by the end of its stdin: it may have last words to write. */
-const endPatienceMs = 5_000;
-
-/** As much of stderr as tells why a program ended. */
-const stderrTailChars = 4_096;
+/** As much of a program's last words as tells why it ended. */
+const lastWordsChars = 4_096;
 
 /** Wide enough that nothing of a line is folded by programs that look. */
 const terminal: Io = { kind: 'pty', rows: 50, cols: 200 };
@@ -34,11 +45,15 @@ export class AgentProcess {
   /** Resolves when everything was read and the tree is gone; with undefined when it did not start. */
   readonly ended: Promise<Ending | undefined>;
   readonly #adapter: AgentAdapter;
+  /** Undefined on pipes. */
+  readonly #echo: TerminalEcho | undefined;
   #handle: ProcessHandle | undefined;
   #stderrTail = '';
+  #textTail = '';
 
   constructor(start: ProcessStart) {
     this.#adapter = start.adapter;
+    this.#echo = start.io === 'pty' ? new TerminalEcho() : undefined;
     this.started = startProgram(start);
     this.ended = this.started.then(
       (handle) => this.#read(handle, start),
@@ -51,43 +66,47 @@ export class AgentProcess {
     return this.#handle?.pid;
   }
 
-  /** The last thing it said on stderr, for people. */
-  get stderrTail(): string {
-    return this.#stderrTail.trim();
+  /** The last it said on stderr, or where it said nothing there, the last text on stdout; for people. */
+  get lastWords(): string {
+    return this.#stderrTail.trim() === '' ? this.#textTail.trim() : this.#stderrTail.trim();
   }
 
   /** False when it takes no more input. */
   async writeLine(line: string): Promise<boolean> {
-    const handle = await this.started;
-    return (await handle.write(`${line}\n`)) === 'accepted';
+    return (await this.#write(await this.started, `${line}\n`)) === 'accepted';
   }
 
   /** Writes a prompt; behind the only one that the program takes, its stdin ends. */
   async put(prompt: string): Promise<'accepted' | 'stdinClosed'> {
     // No await when it has started: what is written after this call must come after the prompt.
     const handle = this.#handle ?? (await this.started);
-    const text = this.#adapter.encodePrompt(prompt) ?? '';
-    if (this.#adapter.turnsPerProcess === 'many') return handle.write(`${text}\n`);
-    const status = text === '' ? 'accepted' : await handle.write(text);
-    await handle.closeStdin();
+    const text = this.#adapter.encodePrompt(prompt);
+    if (this.#adapter.turnsPerProcess === 'many') return this.#write(handle, `${text ?? ''}\n`);
+    const status = text === undefined ? 'accepted' : await this.#write(handle, text);
+    await this.#endInput(handle);
     return status;
   }
 
   /** Ends the turn under way where the program can; while it is being started, as soon as it has its prompt. */
   async interrupt(): Promise<void> {
     const handle = await this.started.catch(() => undefined); // nothing to interrupt where nothing could be started
+    if (handle === undefined) return;
     const line = this.#adapter.encodeInterrupt?.(crypto.randomUUID());
-    if (line === undefined) await handle?.signal('SIGINT');
-    else await handle?.write(`${line}\n`);
+    if (line === undefined) await handle.signal('SIGINT');
+    else await this.#write(handle, `${line}\n`);
   }
 
-  /** Lets it end by the end of its stdin; ends it when that takes too long. */
-  async finish(clock: Clock): Promise<void> {
+  /** Lets it end by the end of its stdin, and ends it when the patience is over. */
+  async finish({ clock, ms, onOver }: Patience): Promise<void> {
     const handle = await this.started.catch(() => undefined);
-    await handle?.closeStdin().catch(() => {}); // gone already, or its server is
-    const impatience = clock.after(endPatienceMs, () => void this.end());
+    if (handle !== undefined) await this.#endInput(handle).catch(() => {}); // gone already, or its server is
+    const overstays = () => {
+      onOver();
+      void this.end();
+    };
+    const impatience = ms === undefined ? undefined : clock.after(ms, overstays);
     await this.ended;
-    impatience.cancel();
+    impatience?.cancel();
   }
 
   /** Ends it and everything it started, as soon as it has started; resolves when all are gone. */
@@ -97,32 +116,54 @@ export class AgentProcess {
     await this.ended;
   }
 
-  async #read(handle: ProcessHandle, { adapter, onSaid, onActivity }: ProcessStart): Promise<Ending> {
+  #write(handle: ProcessHandle, text: string): Promise<'accepted' | 'stdinClosed'> {
+    this.#echo?.typed(text);
+    return handle.write(text);
+  }
+
+  /** On a terminal that is a key, shown like every other: where nothing is typed, that is not either. */
+  async #endInput(handle: ProcessHandle): Promise<void> {
+    if (this.#echo === undefined || this.#adapter.encodePrompt('') !== undefined) await handle.closeStdin();
+  }
+
+  async #read(handle: ProcessHandle, { adapter, onSaid, onActivity, onStdoutEnded }: ProcessStart): Promise<Ending> {
     this.#handle = handle;
+    void handle.stdoutEnded.then((state) => state === 'running' && onStdoutEnded());
     const reader = adapter.createReader();
     for await (const { stream, text } of handle.lines({ maxLineBytes })) {
       onActivity();
-      const isStderr = stream === 'stderr';
-      if (isStderr) this.#stderrTail = `${this.#stderrTail}${text}\n`.slice(-stderrTailChars);
-      for (const said of reader.read(text, isStderr ? 'stderr' : 'stdout')) onSaid(said);
+      const line = this.#echo?.strip(text) ?? text;
+      if (line === '' && text !== '') continue; // nothing but what was typed
+      const from = stream === 'stderr' ? 'stderr' : 'stdout';
+      for (const said of reader.read(line, from)) {
+        if (said.type === 'raw' && typeof said.line === 'string') this.#keepTail(from, said.line);
+        onSaid(said);
+      }
     }
     const ending = await handle.closed;
     // What it has left behind, such as the tool of a program that was killed.
     await handle.terminate().catch(() => {});
     return ending;
   }
+
+  #keepTail(from: 'stdout' | 'stderr', line: string): void {
+    if (from === 'stderr') this.#stderrTail = `${this.#stderrTail}${line}\n`.slice(-lastWordsChars);
+    else this.#textTail = `${this.#textTail}${line}\n`.slice(-lastWordsChars);
+  }
 }
 
-function startProgram({ client, command, cwd, env = {}, envPolicy, io = 'pipe' }: ProcessStart): Promise<ProcessHandle> {
+async function startProgram(start: ProcessStart): Promise<ProcessHandle> {
+  const { client, command, cwd, env = {}, envPolicy = defaultEnvPolicy, io = 'pipe', labels = {} } = start;
+  await start.prepare();
   const { unset = [] } = command;
-  const variables = Object.entries({ ...env, ...command.env }).filter(([name]) => !unset.includes(name));
-  const policy =
-    envPolicy === undefined ? {} : { envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] } };
+  // Colours are for people, and these lines are for a reader.
+  const variables = Object.entries({ NO_COLOR: '1', ...env, ...command.env }).filter(([name]) => !unset.includes(name));
   return client.start({
     argv: command.argv,
     cwd,
     env: Object.fromEntries(variables),
-    ...policy,
+    envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] },
     io: io === 'pty' ? terminal : { kind: 'pipe', stdin: 'open' },
+    ...(Object.keys(labels).length === 0 ? {} : { metadata: { labels } }),
   });
 }

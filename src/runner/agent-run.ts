@@ -1,26 +1,28 @@
 // A run: prompts in, typed events out, one honest outcome. Turns go one after another, on one process or on one each, as the
 // program has it.
 
-import { type Clock, systemClock } from '../base/clock.js';
+import { systemClock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 import { ConnectionClosedError } from '../client/index.js';
-import type { Ending } from '../protocol/index.js';
 import type { PermissionAnswer } from './agent-adapter.js';
-import type { AgentSaid, TurnResult } from './agent-event.js';
-import { type AgentOptions, type Turn, watchdogLimits } from './agent-options.js';
-import { AgentProcess } from './agent-process.js';
+import type { AgentSaid, EventBody, TurnResult } from './agent-event.js';
+import { type AgentOptions, type Turn, checkLabels, runLimits } from './agent-options.js';
+import type { AgentProcess } from './agent-process.js';
+import { AgentProgram } from './agent-program.js';
 import { type SeenEvent, turnEvents } from './event-log.js';
-import { type Known, type Outcome, type Verdict, outcomeOf } from './outcome.js';
+import { type Known, learn } from './known.js';
+import { type Outcome, type Verdict, outcomeOf } from './outcome.js';
+import { PermissionRequests } from './permission-requests.js';
+import { failureOf } from './problem.js';
 import { RateLimit } from './rate-limit.js';
 import { runHeader } from './run-log.js';
-import { type EventBody, RunRecord } from './run-record.js';
-import { treeActivity } from './tree-activity.js';
+import { RunRecord } from './run-record.js';
 import { TurnQueue } from './turn-queue.js';
-import { type Usage, usageSince } from './usage.js';
+import { type Usage, nothingUsed, turnUsage } from './usage.js';
 import { Watchdogs } from './watchdogs.js';
 
-/** Where the program ended before the turn did. */
-const cutOff = 'processEnded';
+/** The result of a turn that its program did not end. */
+const cutOff: TurnResult = { isError: true, reason: 'processEnded', text: '' };
 
 /** Only `open` takes prompts; `finishing` runs the turns asked for; `ending` begins no other turn; with `over` comes the outcome. */
 type Phase = 'open' | 'finishing' | 'ending' | 'over';
@@ -28,39 +30,50 @@ type Phase = 'open' | 'finishing' | 'ending' | 'over';
 export class AgentRun {
   readonly id: string;
   readonly #options: AgentOptions;
-  readonly #clock: Clock;
+  readonly #program: AgentProgram;
   readonly #record: RunRecord;
   readonly #watchdogs: Watchdogs;
   readonly #rateLimit: RateLimit;
   readonly #outcome = deferred<Outcome>();
-  readonly #permissions = new Map<string, Extract<AgentSaid, { type: 'permission' }>>();
+  readonly #permissions: PermissionRequests;
   readonly #turns = new TurnQueue();
   /** The turn under way, or the last one. */
   #turn = 0;
   #phase: Phase = 'open';
-  #process: AgentProcess | undefined;
-  #pending: Deferred<TurnResult | typeof cutOff> | undefined;
+  #pending: Deferred<TurnResult> | undefined;
   #resume: string | undefined;
-  #known: Known = {};
-  /** When the turn under way began. */
+  readonly #known: Known = {};
+  /** When the turn under way began; undefined when that is not known, as of a session that was resumed. */
   #usageBefore: Usage | undefined;
   #verdict: Verdict | undefined;
 
   /** Use `startAgent`. */
   constructor(options: AgentOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#rateLimit = new RateLimit(this.#clock, options.onRateLimit ?? 'end');
+    const { adapter, io, labels = {}, clock = systemClock } = options;
+    checkLabels(labels);
+    this.#options = io === 'pty' ? { ...options, adapter: adapter.onTerminal ?? adapter } : options;
+    const limits = runLimits(options);
+    this.#rateLimit = new RateLimit(clock, options.onRateLimit ?? 'end');
     this.#resume = options.resume;
-    const header = runHeader(options, this.#clock.now());
+    const header = runHeader(options, clock.now());
     this.id = header.runId;
-    this.#record = new RunRecord(header, { clock: this.#clock, folder: options.logDir });
+    this.#record = new RunRecord(header, { clock, folder: options.logDir });
     this.#watchdogs = new Watchdogs({
-      clock: this.#clock,
-      limits: watchdogLimits(options),
-      look: async () => (this.#process?.pid === undefined ? undefined : treeActivity(options.client, this.#process.pid)),
-      expired: (watchdog) => void this.#end({ kind: watchdog === 'idle' ? 'idleTimedOut' : 'timedOut', watchdog }),
+      clock,
+      limits,
+      look: () => this.#program.activity(),
+      expired: (watchdog, limitMs) =>
+        void this.#end({ kind: watchdog === 'idle' ? 'idleTimedOut' : 'timedOut', watchdog, limitMs }),
     });
+    this.#program = new AgentProgram({
+      ...{ options: this.#options, clock, exitPatienceMs: limits.exitPatienceMs, known: this.#known },
+      emit: (body) => this.#emit(body),
+      onSaid: (said) => this.#onSaid(said),
+      onActivity: () => this.#watchdogs.output(),
+      onEnded: () => this.#onProcessEnded(),
+    });
+    // A program that waits for its caller is not idle, and its turn takes no longer for that.
+    this.#permissions = new PermissionRequests((isWaiting) => this.#watchdogs[isWaiting ? 'pause' : 'resume']());
   }
 
   /** Every event from the first one on, for any number of readers. */
@@ -100,23 +113,23 @@ export class AgentRun {
   /** Ends the turn under way; the program goes on where it can. */
   async interrupt(): Promise<void> {
     this.#known.wasInterrupted = this.#turns.isBusy;
-    await this.#process?.interrupt();
+    await this.#program.process?.interrupt();
   }
 
   /** Answers a permission request; false when none of that id waits for an answer. */
   async answer(requestId: string, answer: PermissionAnswer): Promise<boolean> {
     const request = this.#permissions.get(requestId);
     const line = request === undefined ? undefined : this.#options.adapter.encodePermission?.(request, answer);
-    if (line === undefined || this.#process === undefined) return false;
+    if (line === undefined || this.#program.process === undefined) return false;
     this.#permissions.delete(requestId);
-    return this.#process.writeLine(line);
+    return this.#program.process.writeLine(line);
   }
 
   /** No more prompts: the program is left to end once the turns asked for have ended. */
   async finish(): Promise<Outcome> {
     if (this.#phase === 'open') this.#phase = 'finishing';
     await this.#turns.drained;
-    await this.#process?.finish(this.#clock);
+    await this.#program.letExit('after its last turn');
     this.#conclude();
     return this.outcome;
   }
@@ -134,7 +147,7 @@ export class AgentRun {
       this.#verdict = verdict;
     }
     this.#rateLimit.cut();
-    await this.#process?.end();
+    await this.#program.process?.end();
     await this.#turns.drained;
     this.#conclude();
   }
@@ -145,48 +158,48 @@ export class AgentRun {
 
   async #runTurn(number: number, prompt: string): Promise<TurnResult> {
     const result = this.#isEnding ? cutOff : await this.#begin(number, prompt);
-    if (result !== cutOff) return result;
-    void this.#end(undefined);
-    return { isError: true, reason: cutOff, text: '' };
-  }
-
-  async #begin(number: number, prompt: string): Promise<TurnResult | typeof cutOff> {
-    this.#turn = number;
-    this.#known.wasInterrupted = false;
-    this.#usageBefore = this.#known.usage;
-    this.#emit({ type: 'turnStarted', prompt });
-    const result = await this.#tryUntilDone(prompt);
-    this.#known.lastTurn = { isError: result === cutOff || result.isError };
+    if (result === cutOff) void this.#end(undefined);
     return result;
   }
 
-  async #tryUntilDone(prompt: string): Promise<TurnResult | typeof cutOff> {
+  async #begin(number: number, prompt: string): Promise<TurnResult> {
+    this.#turn = number;
+    this.#known.wasInterrupted = false;
+    delete this.#known.problem; // of the turn before
+    this.#usageBefore = this.#known.usage ?? (this.#resume === undefined ? nothingUsed : undefined);
+    this.#emit({ type: 'turnStarted', prompt });
+    this.#watchdogs.turnStarted();
+    const result = await this.#tryUntilDone(prompt);
+    if (!this.#turns.isAnswered(number)) this.#closeTurn(result);
+    this.#known.lastTurn = { isError: result.isError };
+    return result;
+  }
+
+  async #tryUntilDone(prompt: string): Promise<TurnResult> {
     for (;;) {
       const result = this.#isEnding ? cutOff : await this.#attempt(prompt);
-      const isTriedAgain = result === cutOff ? this.#startsAfresh() : result.isError && (await this.#isLimitOver());
+      const isTriedAgain = result === cutOff ? this.#retryWithoutResume() : result.isError && (await this.#waitForRateLimit());
       if (!isTriedAgain) return result;
     }
   }
 
-  async #attempt(prompt: string): Promise<TurnResult | typeof cutOff> {
-    const pending = deferred<TurnResult | typeof cutOff>();
+  async #attempt(prompt: string): Promise<TurnResult> {
+    const pending = deferred<TurnResult>();
     this.#pending = pending;
     this.#rateLimit.clear();
-    this.#watchdogs.turnStarted();
     try {
-      this.#process ??= this.#startProcess(prompt);
-      await this.#deliver(prompt, this.#process);
+      const process = this.#program.processFor(prompt, this.#known.sessionId ?? this.#resume);
+      await this.#deliver(prompt, process);
       const result = await pending.promise;
-      if (this.#options.adapter.turnsPerProcess === 'one') await this.#process?.ended;
+      if (this.#options.adapter.turnsPerProcess === 'one') await this.#program.letExit('after its turn');
       return result;
     } catch (error) {
       if (error instanceof ConnectionClosedError) this.#known.isServerLost = true;
       this.#known.problem = error instanceof Error ? error.message : String(error);
-      await this.#process?.end(); // without its prompt it would wait for ever
+      await this.#program.process?.end(); // without its prompt it would wait for ever
       return cutOff;
     } finally {
       this.#pending = undefined;
-      this.#watchdogs.turnEnded();
     }
   }
 
@@ -200,53 +213,39 @@ export class AgentRun {
     });
     if (status === 'accepted') return;
     // The program is about to end, and may have last words; one that goes on without its stdin can take no turn.
-    await process.finish(this.#clock);
+    await this.#program.letExit('after closing its stdin');
     this.#known.problem ??= 'the program has closed its stdin, so the prompt could not be written';
   }
 
-  #startProcess(prompt: string): AgentProcess {
-    const { adapter, args = [] } = this.#options;
-    const started = new AgentProcess({
-      ...this.#options,
-      command: adapter.command({ prompt, resume: this.#known.sessionId ?? this.#resume, args }),
-      onSaid: (said) => this.#onSaid(said),
-      onActivity: () => this.#watchdogs.output(),
-    });
-    void started.ended.then((exit) => this.#onProcessEnded(started, exit));
-    return started;
-  }
-
   #onSaid(said: AgentSaid): void {
-    if (said.type === 'session') this.#known.sessionId = said.sessionId;
-    if (said.type === 'usage') this.#known.usage = said.usage;
-    if (said.type === 'permission') this.#permissions.set(said.requestId, said);
-    if (said.type === 'retry') this.#known.problem = said.problem;
+    learn(this.#known, said);
+    // One that cannot be answered is not waited for.
+    if (said.type === 'permission' && this.#options.adapter.encodePermission !== undefined) this.#permissions.add(said);
+    if (said.type === 'permissionWithdrawn') this.#permissions.delete(said.requestId);
     if (said.type === 'rateLimit' && said.state === 'block') this.#rateLimit.blocked({ resetsAt: said.resetsAt });
-    if (said.type === 'turnEnded') this.#onTurnEnded({ ...said.result, ...this.#usageOfTurn() });
+    if (said.type === 'turnEnded') this.#onTurnEnded({ ...said.result, ...turnUsage(this.#known.usage, this.#usageBefore) });
     else this.#emit(said);
   }
 
   #onTurnEnded(result: TurnResult): void {
-    if (result.isError) this.#known.problem = result.text === '' ? result.reason : result.text;
+    if (result.isError) this.#known.problem = failureOf(result);
+    this.#permissions.clear(); // nothing waits for an answer any more
     // The program has said that there is no such session. It ends, and with it the attempt; nothing was under way.
-    if (result.isError && this.#isResumeInVain()) return void this.#process?.finish(this.#clock);
-    if (!(result.isError && this.#rateLimit.isToWait)) this.#emit({ type: 'turnEnded', result }); // the turn goes on when the limit is lifted
+    if (result.isError && this.#isResumeInVain()) return void this.#program.letExit('although it had no session');
+    if (result.isError && this.#rateLimit.isToWait) this.#watchdogs.pause(); // the turn goes on when the limit is lifted
+    else this.#closeTurn(result);
     this.#known.hasAnswered = true;
-    this.#permissions.clear(); // nobody waits for an answer any more
     this.#pending?.resolve(result);
   }
 
-  /** A resumed session comes with totals of its past, so its first turn cannot be told from that. */
-  #usageOfTurn(): { readonly usage?: Usage } {
-    const { usage } = this.#known;
-    const isPastUnknown = this.#usageBefore === undefined && this.#resume !== undefined;
-    return usage === undefined || isPastUnknown ? {} : { usage: usageSince(usage, this.#usageBefore) };
+  #closeTurn(result: TurnResult): void {
+    this.#turns.answered(this.#turn);
+    this.#watchdogs.turnEnded();
+    this.#emit({ type: 'turnEnded', result });
   }
 
-  #onProcessEnded(ended: AgentProcess, exit: Ending | undefined): void {
-    this.#process = undefined;
-    if (exit !== undefined) this.#known.exit = exit;
-    if (ended.stderrTail !== '') this.#known.problem ??= ended.stderrTail;
+  #onProcessEnded(): void {
+    this.#permissions.clear();
     if (this.#pending !== undefined) this.#pending.resolve(cutOff);
     else if (this.#options.adapter.turnsPerProcess === 'many') void this.#end(undefined);
   }
@@ -257,19 +256,21 @@ export class AgentRun {
   }
 
   /** A session that could not be resumed, and may be done without. */
-  #startsAfresh(): boolean {
+  #retryWithoutResume(): boolean {
     if (!this.#isResumeInVain() || this.#isEnding || this.#options.ifDead !== 'startFresh') return false;
     this.#emit({ type: 'status', status: `session ${this.#resume} could not be resumed; started afresh` });
     this.#resume = undefined;
+    this.#usageBefore = nothingUsed;
     delete this.#known.problem;
     return true;
   }
 
   /** Waits for a rate limit to be lifted; false when there is none, or the run is not to wait. */
-  async #isLimitOver(): Promise<boolean> {
+  async #waitForRateLimit(): Promise<boolean> {
     if (!this.#rateLimit.isToWait) return false;
     this.#emit({ type: 'status', status: `waiting ${Math.ceil(this.#rateLimit.waitMs / 1_000)} s for a rate limit` });
     await this.#rateLimit.wait();
+    this.#watchdogs.resume();
     return !this.#isEnding;
   }
 

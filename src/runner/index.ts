@@ -1,11 +1,12 @@
 // The agent runner. A line here is a promise.
 
-export type { AgentAdapter, AgentReader, Launch, LaunchCommand, PermissionAnswer } from './agent-adapter.js';
-export type { AgentEvent, AgentSaid, EventStamp, TurnResult } from './agent-event.js';
+export type { AgentAdapter, AgentReader, Launch, LaunchCommand, PermissionAnswer, SessionStore } from './agent-adapter.js';
+export type { AgentEvent, AgentSaid, EventBody, EventStamp, TurnResult } from './agent-event.js';
 export type { AgentOptions, Turn } from './agent-options.js';
 export { AgentRun, startAgent } from './agent-run.js';
 export type { SeenEvent } from './event-log.js';
 export type { Outcome, OutcomeKind } from './outcome.js';
+export type { PriorSessions } from './prior-sessions.js';
 export { type ClaudeOptions, claude } from './adapters/claude.js';
 export { type CodexOptions, codex } from './adapters/codex.js';
 export type { JsonObject } from './adapters/json-members.js';

@@ -1,6 +1,9 @@
 // How a run ended, in one honest word.
 
 import type { Ending } from '../protocol/index.js';
+import type { Known } from './known.js';
+import type { PriorSessions } from './prior-sessions.js';
+import { hasExitedWell, problemOf } from './problem.js';
 import type { Block } from './rate-limit.js';
 import type { Usage } from './usage.js';
 
@@ -16,7 +19,7 @@ export type OutcomeKind =
   | 'timedOut'
   /** The program's provider lets nothing through before a given time. */
   | 'rateLimited'
-  /** The program ended before there was a session. */
+  /** The program ended before there was a session or an answer. */
   | 'neverStarted'
   /** The server was lost, and with it the knowledge of how the program ended. */
   | 'lost';
@@ -30,10 +33,14 @@ export interface Outcome {
   readonly exit?: Ending;
   /** Of the session, resumed parts included where the program counts them. */
   readonly usage?: Usage;
-  /** The last problem the program told of, or the end of its stderr. */
+  /** What went wrong, in words; never empty, and absent only from `completed`. */
   readonly problem?: string;
+  /** Something worth knowing that does not change the outcome. */
+  readonly note?: string;
   /** When a rate limit is lifted, in milliseconds since the Unix epoch. */
   readonly resetsAt?: number;
+  /** Sessions the program had kept for this folder before the run; absent where they cannot be counted. */
+  readonly priorSessions?: PriorSessions;
 }
 
 /** Why a run was ended from here. */
@@ -41,24 +48,12 @@ export type Verdict =
   | { readonly kind: 'interrupted' }
   /** The turns tell how it went; the program's exit is our doing. */
   | { readonly kind: 'stoppedBetweenTurns' }
-  | { readonly kind: 'idleTimedOut' | 'timedOut'; readonly watchdog: 'idle' | 'turn' | 'total' };
-
-/** What became known in the course of a run. */
-export interface Known {
-  sessionId?: string;
-  usage?: Usage;
-  problem?: string;
-  exit?: Ending;
-  /** It has ended a turn: a program without sessions has started too. */
-  hasAnswered?: boolean;
-  lastTurn?: { readonly isError: boolean };
-  /** The caller interrupted the last turn. */
-  wasInterrupted?: boolean;
-  /** The program ran, and the prompt could not be written to it. */
-  isPromptUndelivered?: boolean;
-  /** The server is out of reach for good, with the program started or not. */
-  isServerLost?: boolean;
-}
+  | {
+      readonly kind: 'idleTimedOut' | 'timedOut';
+      readonly watchdog: 'idle' | 'turn' | 'total';
+      /** The limit that was exceeded. */
+      readonly limitMs: number;
+    };
 
 export interface RunFacts extends Known {
   readonly verdict: Verdict | undefined;
@@ -68,27 +63,31 @@ export interface RunFacts extends Known {
 
 export function outcomeOf(facts: RunFacts): Outcome {
   const kind = kindOf(facts);
-  const { verdict, block, sessionId, exit, usage, problem } = facts;
+  const { verdict, block, sessionId, exit, usage, note, priorSessions } = facts;
   return {
     kind,
     ...(verdict !== undefined && 'watchdog' in verdict ? { watchdog: verdict.watchdog } : {}),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(exit === undefined ? {} : { exit }),
     ...(usage === undefined ? {} : { usage }),
-    ...(problem === undefined || kind === 'completed' ? {} : { problem }),
+    ...(kind === 'completed' ? {} : { problem: problemOf(kind, facts) }),
+    ...(note === undefined ? {} : { note }),
     ...(block?.resetsAt === undefined ? {} : { resetsAt: block.resetsAt }),
+    ...(priorSessions === undefined ? {} : { priorSessions }),
   };
 }
 
 function kindOf(facts: RunFacts): OutcomeKind {
-  const { verdict, exit, lastTurn, block, isPromptUndelivered = false, wasInterrupted = false } = facts;
+  const { verdict, exit, lastTurn, block, wasInterrupted = false, hasOverstayed = false } = facts;
   // Also for a run that was stopped: whether the program has ended was not seen.
   if (exit?.kind === 'lost' || facts.isServerLost === true) return 'lost';
   if (verdict !== undefined && verdict.kind !== 'stoppedBetweenTurns') return verdict.kind;
-  const hasStarted = facts.sessionId !== undefined || facts.hasAnswered === true || isPromptUndelivered;
-  if (!hasStarted) return 'neverStarted';
+  if (!hasStarted(facts) && !(facts.hasPrinted === true && hasExitedWell(exit))) return 'neverStarted';
   if (lastTurn?.isError === true && wasInterrupted) return 'interrupted';
   if (lastTurn === undefined || lastTurn.isError) return block === undefined ? 'failed' : 'rateLimited';
-  const hasEndedWell = exit === undefined || (exit.kind === 'code' && exit.code === 0);
-  return hasEndedWell || verdict !== undefined ? 'completed' : 'failed';
+  return exit === undefined || hasExitedWell(exit) || hasOverstayed || verdict !== undefined ? 'completed' : 'failed';
+}
+
+function hasStarted({ sessionId, hasAnswered, hasSpoken, isPromptUndelivered }: Known): boolean {
+  return sessionId !== undefined || hasAnswered === true || hasSpoken === true || isPromptUndelivered === true;
 }

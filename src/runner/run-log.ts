@@ -16,6 +16,7 @@ export interface RunHeader {
   readonly adapter: string;
   readonly cwd: string;
   readonly resume?: string;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly at: number;
   /** The program that wrote the log. Absent in logs of earlier versions. */
   readonly writer?: RunWriter;
@@ -24,8 +25,13 @@ export interface RunHeader {
 export type LogLine = RunHeader | AgentEvent;
 
 /** With an id of its own. */
-export function runHeader({ adapter, cwd, resume }: AgentOptions, at: number): RunHeader {
-  return { type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd, ...(resume === undefined ? {} : { resume }), at };
+export function runHeader({ adapter, cwd, resume, labels = {} }: AgentOptions, at: number): RunHeader {
+  return {
+    ...{ type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd },
+    ...(resume === undefined ? {} : { resume }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    at,
+  };
 }
 
 /** In the order of time when sorted. */

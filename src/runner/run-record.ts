@@ -1,23 +1,19 @@
 // Everything that happens in a run, numbered and timed: in memory for its readers, and in a file for later.
 
 import type { Clock } from '../base/clock.js';
-import type { AgentEvent, AgentSaid } from './agent-event.js';
+import type { AgentEvent, EventBody } from './agent-event.js';
 import { EventLog, type SeenEvent } from './event-log.js';
-import type { Outcome } from './outcome.js';
 import { type RunHeader, RunLog } from './run-log.js';
-
-export type EventBody =
-  | AgentSaid
-  | { readonly type: 'turnStarted'; readonly prompt: string }
-  | { readonly type: 'ended'; readonly outcome: Outcome };
 
 export class RunRecord {
   readonly #events = new EventLog();
   readonly #clock: Clock;
+  readonly #labels: Pick<RunHeader, 'labels'>;
   #file: RunLog | undefined;
 
   constructor(header: RunHeader, { clock, folder }: { readonly clock: Clock; readonly folder: string | undefined }) {
     this.#clock = clock;
+    this.#labels = header.labels === undefined ? {} : { labels: header.labels };
     this.#file = folder === undefined ? undefined : new RunLog(folder, header);
   }
 
@@ -36,7 +32,7 @@ export class RunRecord {
   }
 
   add(body: EventBody, turn: number): void {
-    const event: AgentEvent = { seq: this.#events.nextSeq, at: this.#clock.now(), turn, ...body };
+    const event: AgentEvent = { seq: this.#events.nextSeq, at: this.#clock.now(), turn, ...this.#labels, ...body };
     this.#events.append(event);
     try {
       this.#file?.append(event);

@@ -14,6 +14,7 @@ export interface RunSummary {
   /** When it was started, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly sessionId: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   /** Undefined while it runs, and when its end was never written. */
   readonly outcome: OutcomeKind | undefined;
   /** No end was written, and the program that ran it is gone. False also where that cannot be told, as from another machine. */
@@ -49,8 +50,8 @@ async function summarize(file: string): Promise<(Omit<RunSummary, 'usage'> & { r
   let writer: RunWriter | undefined;
   for await (const line of readRun(file)) {
     if (line.type === 'run') {
-      const { runId, adapter, cwd, at, resume } = line;
-      summary = { runId, adapter, cwd, at, sessionId: resume, outcome: undefined, hasCrashed: false, total: nothing };
+      const { runId, adapter, cwd, at, resume, labels = {} } = line;
+      summary = { runId, adapter, cwd, at, sessionId: resume, labels, outcome: undefined, hasCrashed: false, total: nothing };
       writer = line.writer;
     } else if (summary !== undefined) {
       if (line.type === 'session') summary = { ...summary, sessionId: line.sessionId };

@@ -24,11 +24,10 @@ export async function treeActivity(client: Client, pid: number): Promise<TreeAct
   }
 }
 
-/** Somebody new or gone, more time used, or busy now. */
-export function hasWorked(before: TreeActivity, now: TreeActivity): boolean {
-  return (
-    before.size !== now.size || [...now].some(([pid, { seconds, isBusy }]) => isBusy || before.get(pid)?.seconds !== seconds)
-  );
+/** A process has come or gone, has used more processor time, or is busy now. Without a look before, only the last can be told. */
+export function hasWorked(before: TreeActivity | undefined, now: TreeActivity): boolean {
+  if (before !== undefined && before.size !== now.size) return true;
+  return [...now].some(([pid, { seconds, isBusy }]) => isBusy || (before !== undefined && before.get(pid)?.seconds !== seconds));
 }
 
 function treeIn(table: string, root: number): TreeActivity {

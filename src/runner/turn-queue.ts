@@ -2,12 +2,22 @@
 
 export class TurnQueue {
   #asked = 0;
+  #answered = 0;
   #ended = 0;
   #drained: Promise<unknown> = Promise.resolve();
 
-  /** A turn was asked for and has not ended. */
+  /** A turn was asked for and has not been answered. */
   get isBusy(): boolean {
-    return this.#ended < this.#asked;
+    return this.#answered < this.#asked;
+  }
+
+  /** There is an answer to this turn and to those before it; what the turn does may take longer. */
+  answered(turn: number): void {
+    this.#answered = Math.max(this.#answered, turn);
+  }
+
+  isAnswered(turn: number): boolean {
+    return turn <= this.#answered;
   }
 
   /** Resolves when the turns asked for so far have ended. */
@@ -17,7 +27,7 @@ export class TurnQueue {
 
   /** The first in line begins at once, so that a stop or an interrupt right after it finds it under way. */
   add<T>(run: (turn: number) => Promise<T>): { readonly number: number; readonly result: Promise<T> } {
-    const isFirstInLine = !this.isBusy;
+    const isFirstInLine = this.#ended === this.#asked;
     this.#asked += 1;
     const number = this.#asked;
     const begin = async (): Promise<T> => {

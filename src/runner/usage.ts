@@ -15,6 +15,9 @@ export interface Usage {
   readonly costUsd?: number;
 }
 
+/** By a session that has just begun. */
+export const nothingUsed: Usage = { models: {} };
+
 const nothing: ModelUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 /** What was used since `before`; both are running totals of the same session. */
@@ -25,6 +28,11 @@ export function usageSince(total: Usage, before: Usage | undefined): Usage {
   });
   const cost = total.costUsd === undefined ? {} : { costUsd: Math.max(total.costUsd - (before?.costUsd ?? 0), 0) };
   return { models: Object.fromEntries(models), ...cost };
+}
+
+/** Of a turn alone, for its result; nothing where it cannot be told. */
+export function turnUsage(total: Usage | undefined, before: Usage | undefined): { readonly usage?: Usage } {
+  return total === undefined || before === undefined ? {} : { usage: usageSince(total, before) };
 }
 
 /** Of several sessions together. */

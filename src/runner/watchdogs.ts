@@ -1,9 +1,10 @@
-// The clocks that a turn and a run are watched by. They say when something has gone on for too long, or not at all; what is done
-// about it is the run's business.
+// The clocks that watch a turn and a run. They say when something has gone on for too long, or when nothing has happened; what follows
+// from that is the run's business.
 
 import type { Clock, Timer } from '../base/clock.js';
 import { type TreeActivity, hasWorked } from './tree-activity.js';
 
+/** A limit that is undefined never expires. */
 export interface WatchdogLimits {
   /** A turn without output and without any other sign of work for this long is given up. */
   readonly idleTimeoutMs: number | undefined;
@@ -18,18 +19,33 @@ export type WatchdogName = 'idle' | 'turn' | 'total';
 export interface WatchdogsContext {
   readonly clock: Clock;
   readonly limits: WatchdogLimits;
-  /** What the program's processes have done so far; undefined when that cannot be found out. */
+  /** What the program's processes have done so far; undefined when that cannot be found out. Never rejects. */
   readonly look: () => Promise<TreeActivity | undefined>;
-  readonly expired: (name: WatchdogName) => void;
+  /** `limitMs` is the limit that was exceeded. */
+  readonly expired: (watchdog: WatchdogName, limitMs: number) => void;
 }
+
+/**
+ * How often a silent program is looked at in one idle timeout. Work shows only between two looks, so the first ones come before the
+ * timeout. Four notice the end of work late by a quarter of the timeout at most, and each costs one `ps`.
+ */
+const looksPerTimeout = 4;
 
 export class Watchdogs {
   readonly #context: WatchdogsContext;
   readonly #total: Timer | undefined;
+  #state: 'betweenTurns' | 'watching' | 'paused' = 'betweenTurns';
   #turn: Timer | undefined;
+  /** What is left of the turn's time, as of `#turnResumedAt`. */
+  #turnLeftMs: number | undefined;
+  #turnResumedAt = 0;
   #idle: Timer | undefined;
-  #lastOutputAt = 0;
+  /** Output, or work that a look has found. */
+  #lastSignAt = 0;
+  /** Counts output, so that a look that was overtaken by output is recognised. */
+  #outputs = 0;
   #lastLook: TreeActivity | undefined;
+  #looking: Promise<void> | undefined;
 
   constructor(context: WatchdogsContext) {
     this.#context = context;
@@ -37,22 +53,31 @@ export class Watchdogs {
   }
 
   turnStarted(): void {
-    this.turnEnded();
-    this.#turn = this.#after(this.#context.limits.turnTimeoutMs, 'turn');
-    this.output();
-    this.#watchIdle();
+    this.#turnLeftMs = this.#context.limits.turnTimeoutMs;
+    this.#watch();
+  }
+
+  /** The program waits for something that is not its own fault: neither the turn's time nor the idle time passes until `resume`. */
+  pause(): void {
+    if (this.#state !== 'watching') return;
+    this.#stopTimers();
+    this.#state = 'paused';
+    if (this.#turnLeftMs !== undefined) this.#turnLeftMs -= this.#context.clock.elapsed() - this.#turnResumedAt;
+  }
+
+  resume(): void {
+    if (this.#state === 'paused') this.#watch();
   }
 
   turnEnded(): void {
-    this.#turn?.cancel();
-    this.#idle?.cancel();
-    this.#turn = undefined;
-    this.#idle = undefined;
-    this.#lastLook = undefined;
+    this.#stopTimers();
+    this.#state = 'betweenTurns';
   }
 
   output(): void {
-    this.#lastOutputAt = this.#context.clock.elapsed();
+    this.#lastSignAt = this.#context.clock.elapsed();
+    this.#lastLook = undefined;
+    this.#outputs += 1;
   }
 
   end(): void {
@@ -60,30 +85,68 @@ export class Watchdogs {
     this.#total?.cancel();
   }
 
-  #after(ms: number | undefined, name: WatchdogName): Timer | undefined {
-    return ms === undefined ? undefined : this.#context.clock.after(ms, () => this.#context.expired(name));
+  #watch(): void {
+    this.#stopTimers();
+    this.#state = 'watching';
+    this.#turnResumedAt = this.#context.clock.elapsed();
+    this.#turn = this.#after(this.#turnLeftMs, 'turn');
+    this.output();
+    this.#watchIdle();
   }
 
-  /** One timer however much output there is: it looks when it fires, and goes back to sleep for the rest. */
+  #stopTimers(): void {
+    this.#turn?.cancel();
+    this.#idle?.cancel();
+    this.#turn = undefined;
+    this.#idle = undefined;
+  }
+
+  #after(ms: number | undefined, name: WatchdogName): Timer | undefined {
+    return ms === undefined ? undefined : this.#context.clock.after(Math.max(ms, 0), () => this.#expire(name));
+  }
+
+  /** One timer however much output there is: it checks when it fires, and goes back to sleep for the rest. */
   #watchIdle(): void {
-    const { clock, limits } = this.#context;
-    if (limits.idleTimeoutMs === undefined) return;
-    const restMs = this.#lastOutputAt + limits.idleTimeoutMs - clock.elapsed();
-    this.#idle = clock.after(Math.max(restMs, 0), () => void this.#checkIdle(limits.idleTimeoutMs ?? 0));
+    const { idleTimeoutMs } = this.#context.limits;
+    if (idleTimeoutMs === undefined) return;
+    const [silentMs, lookMs] = [this.#silentMs(), this.#lookMs(idleTimeoutMs)];
+    const nextAtMs = Math.min((Math.floor(silentMs / lookMs) + 1) * lookMs, idleTimeoutMs);
+    this.#idle = this.#context.clock.after(Math.max(nextAtMs - silentMs, 0), () => void this.#checkIdle(idleTimeoutMs));
   }
 
   async #checkIdle(idleTimeoutMs: number): Promise<void> {
-    const { clock, limits, look, expired } = this.#context;
     const timer = this.#idle;
-    if (clock.elapsed() - this.#lastOutputAt < idleTimeoutMs) return this.#watchIdle();
-    const now = limits.idleBy === 'output' ? undefined : await look();
-    if (this.#idle !== timer) return; // the turn ended meanwhile
-    const before = this.#lastLook;
-    this.#lastLook = now;
-    // The first look has nothing to be compared with: it takes a second one to tell work from waiting.
-    const isWorking = now !== undefined && (before === undefined || hasWorked(before, now));
-    if (!isWorking) return expired('idle');
-    this.output();
+    if (this.#silentMs() >= idleTimeoutMs) {
+      await this.#looking;
+      await this.#look(); // work may have begun since the look before
+      if (this.#idle !== timer) return; // the turn ended or was paused meanwhile
+      if (this.#silentMs() >= idleTimeoutMs) return this.#expire('idle');
+    } else if (this.#silentMs() >= this.#lookMs(idleTimeoutMs)) {
+      this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    }
     this.#watchIdle();
+  }
+
+  async #look(): Promise<void> {
+    const { clock, limits, look } = this.#context;
+    if (limits.idleBy === 'output') return;
+    const [outputs, lookedAt] = [this.#outputs, clock.elapsed()];
+    const now = await look();
+    if (this.#outputs !== outputs) return;
+    if (now !== undefined && hasWorked(this.#lastLook, now)) this.#lastSignAt = lookedAt;
+    this.#lastLook = now;
+  }
+
+  #expire(watchdog: WatchdogName): void {
+    const { limits, expired } = this.#context;
+    expired(watchdog, limits[`${watchdog}TimeoutMs`] ?? 0);
+  }
+
+  #silentMs(): number {
+    return this.#context.clock.elapsed() - this.#lastSignAt;
+  }
+
+  #lookMs(idleTimeoutMs: number): number {
+    return this.#context.limits.idleBy === 'output' ? idleTimeoutMs : idleTimeoutMs / looksPerTimeout;
   }
 }

@@ -76,7 +76,8 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
 
   async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
     const target = processes.get(processId);
-    await waits.until(target, () => isOver(target, until), timeoutMs ?? Infinity);
+    const isTime = () => isOver(target, until) || (until === 'stdoutEnded' && target.log.hasEnded('stdout'));
+    await waits.until(target, isTime, timeoutMs ?? Infinity);
     const { ending } = target;
     return { running: !isOver(target, until), ...(ending === undefined ? {} : { ending }) };
   }

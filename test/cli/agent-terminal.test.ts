@@ -90,6 +90,13 @@ describe('sluice agent at a terminal', () => {
       assert.match(text, /\r\n.*interrupted; /su);
     });
 
+    test('until the program withdraws its question', async () => {
+      await using terminal = await open(...ask, 'ask and think better of it');
+      await terminal.see(/Allow it\? \(y\/n\) .*Never mind\./su);
+      await terminal.type('\x03');
+      assert.equal((await terminal.rest()).code, 130);
+    });
+
     test('or says at the start that it cannot', async () => {
       const problems: readonly [readonly string[], RegExp][] = [
         [['x'], /--permissions ask needs a terminal on stdin and stderr to ask on; a script uses allow or deny/],

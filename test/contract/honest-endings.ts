@@ -59,6 +59,15 @@ export function honestEndings(connector: Connector): void {
       assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [0, 'exited']);
     });
 
+    test('a process that closes its stdout and goes on without is told from one that has ended', async () => {
+      await using client = await connector.connect();
+      await using goesOn = await client.start(shell('echo last; exec >&-; exec sleep 60'));
+      assert.equal(await goesOn.stdoutEnded, 'running');
+      assert.equal((await client.list())[0]?.state, 'running');
+      await using onTerminal = await client.start({ ...shell('exec >&-; exit 3'), io: terminal });
+      assert.equal(await onTerminal.stdoutEnded, 'ended');
+    });
+
     test('a grandchild that keeps stdout open delays the close, not the exit', async () => {
       await using client = await connector.connect();
       const go = join(mkdtempSync(join(tmpdir(), 'sluice-')), 'go');

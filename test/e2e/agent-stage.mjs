@@ -245,7 +245,7 @@ function collect(iterable) {
 }
 
 /**
- * What a run told, a line for each event but `status`; pieces of one text are one line, so that it does not matter how it was cut.
+ * What a run told, a line for each event but `status` and `launching`; pieces of one text are one line, so that it does not matter how it was cut.
  *
  * @param {AsyncIterable<import('sluice/runner').SeenEvent>} events of a run that is over
  */
@@ -253,7 +253,7 @@ export async function toldBy(events) {
   const lines = [];
   let lastPiece;
   for (const event of await arrayOf(events)) {
-    if (event.type === 'status') continue;
+    if (event.type === 'status' || event.type === 'launching') continue;
     const piece = event.type === 'text' || event.type === 'thinking' ? `${event.turn} ${event.type}` : undefined;
     if (piece !== undefined && piece === lastPiece) lines.push(lines.pop() + event.text);
     else lines.push(lineOf(event));

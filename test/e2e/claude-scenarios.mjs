@@ -79,6 +79,78 @@ export const scenarios = {
     },
   },
 
+  terminal: {
+    about: 'on a terminal each prompt is an argument of a process that resumes the session before it; nothing is typed or echoed',
+    async play({ start, model, client }) {
+      const tool = { command: 'echo "colour: ${NO_COLOR-yes}"', description: 'Looks around' };
+      model.will({ text: `${greeting}${story}` }, { text: 'Looking.', tool: { name: 'Bash', input: tool } }, { text: 'Done.' });
+      const prompt = '--help\nis what I need, "$HOME" and 🌲';
+      const run = start({ prompt, io: 'pty', args: ['--allowedTools', 'Bash'] });
+      assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: `${greeting}${story}` });
+      assert.ok(
+        model.asked[0].conversation.some(({ text }) => text === prompt),
+        'the prompt as the model got it',
+      );
+      assert.deepEqual((await client.list())[0].io, { kind: 'pty', rows: 50, cols: 200 });
+      assert.deepEqual(await answerTo(run.send('Two.')), { isError: false, reason: 'completed', text: 'Done.' });
+      const { kind, exit, note } = await run.finish();
+      assert.deepEqual({ kind, code: exit.code, note }, { kind: 'completed', code: 0, note: undefined });
+      assert.deepEqual(await toldBy(run.events), [
+        `1 turnStarted ${prompt}`,
+        '1 session',
+        `1 text ${greeting}${story}`,
+        '1 usage',
+        '1 turnEnded ok completed',
+        '2 turnStarted Two.',
+        '2 session',
+        '2 text Looking.',
+        `2 toolCall Bash ${JSON.stringify(tool)}`,
+        '2 toolResult ok colour: 1',
+        '2 text Done.',
+        '2 usage',
+        '2 turnEnded ok completed',
+        '2 ended completed',
+      ]);
+    },
+  },
+
+  terminalInterrupt: {
+    about: 'a turn on a terminal is interrupted by a signal; the next one resumes the session',
+    async play({ start, model }) {
+      model.will({ text: 'This goes on and on', ends: 'never' }, { text: 'Here I am again.' });
+      const run = start({ prompt: 'Tell a story.', io: 'pty' });
+      await seen(run.firstTurn.events, ({ type }) => type === 'text');
+      await run.interrupt();
+      assert.equal((await run.firstTurn.result).isError, true);
+      const { kind, sessionId } = await run.finish();
+      assert.equal(kind, 'interrupted');
+      const next = start({ prompt: 'Still there?', io: 'pty', resume: sessionId });
+      assert.deepEqual(await answerTo(next.firstTurn), { isError: false, reason: 'completed', text: 'Here I am again.' });
+      assert.equal((await next.finish()).kind, 'completed');
+    },
+  },
+
+  priorSessions: {
+    about: 'the sessions that the program has kept for the folder are counted before each run, on pipes and on a terminal',
+    async play({ start, model }) {
+      model.always({ text: 'Hello.' });
+      const prior = [];
+      for (const io of ['pipe', 'pty', 'pipe']) {
+        const run = start({ prompt: 'Say hello.', io });
+        const { kind, priorSessions } = await run.finish();
+        assert.equal(kind, 'completed');
+        const told = await seen(run.events, ({ type }) => type === 'launching');
+        assert.deepEqual(told.priorSessions, priorSessions);
+        prior.push(priorSessions);
+      }
+      assert.deepEqual(
+        prior.map(({ count }) => count),
+        [0, 1, 2],
+      );
+      assert.ok(prior[0].bytes === 0 && prior[1].bytes > 0 && prior[2].bytes > prior[1].bytes, JSON.stringify(prior));
+    },
+  },
+
   interrupt: {
     about: 'a turn is interrupted in the middle, and the same process takes the next one',
     async play({ start, model, agentPid }) {
@@ -310,7 +382,7 @@ export const scenarios = {
       );
       assert.deepEqual(
         events.map(({ type }) => type).filter((type) => type !== 'status'),
-        ['turnStarted', 'session', 'toolCall'],
+        ['turnStarted', 'launching', 'session', 'toolCall'],
       );
     },
   },
@@ -402,12 +474,14 @@ function cutThrice(wire, model) {
   };
 }
 
-/** What must be the same in two runs with the same prompts: all but times and the names that are made up anew. */
+/** What must be the same in two runs with the same prompts: all but times, the names that are made up anew and the sessions before. */
 async function comparable(run) {
-  return (await linesOf(run.logFile)).map(({ at: _at, sessionId: _id, callId: _call, outcome, ...event }) => ({
-    ...event,
-    ...(outcome !== undefined && { outcome: { kind: outcome.kind, usage: outcome.usage } }),
-  }));
+  return (await linesOf(run.logFile)).map(
+    ({ at: _at, sessionId: _id, callId: _call, priorSessions: _prior, outcome, ...event }) => ({
+      ...event,
+      ...(outcome !== undefined && { outcome: { kind: outcome.kind, usage: outcome.usage } }),
+    }),
+  );
 }
 
 /** A run whose tool is running. */

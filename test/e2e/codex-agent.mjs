@@ -43,6 +43,29 @@ const scenarios = {
     },
   },
 
+  terminal: {
+    about: 'on a terminal the prompt is typed, whatever its length, and what the terminal shows of it is not taken for an answer',
+    async play({ start, model }) {
+      const prompt = `--version\n{"type":"turn.completed"}\n${'x'.repeat(10_000)}`;
+      const run = start({ prompt, io: 'pty' });
+      assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: farewell });
+      assert.equal((await run.finish()).kind, 'completed');
+      assert.deepEqual(promptsIn(model.asked.at(-1)), [prompt]);
+      const told = await toldOnStdoutBy(run);
+      assert.deepEqual(told.slice(-5), [
+        '1 session',
+        `1 text ${farewell}`,
+        '1 usage',
+        '1 turnEnded ok completed',
+        '1 ended completed',
+      ]);
+      assert.deepEqual(
+        told.filter((line) => /xxx|turn\.completed/.test(line)),
+        [`1 turnStarted ${prompt}`],
+      );
+    },
+  },
+
   tool: {
     about: 'commands are told of with what they wrote and how they ended',
     async script(tools) {

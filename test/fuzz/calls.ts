@@ -76,7 +76,9 @@ function paramsOf(method: string, random: Random): unknown {
     case 'process/terminate':
       return { processId, force: random.chance(0.5), timeoutMs: random.below(20) };
     case 'process/wait':
-      return random.chance(0.5) ? { processId, timeoutMs: random.below(50) } : { processId, until: 'closed' };
+      return random.chance(0.5)
+        ? { processId, timeoutMs: random.below(50) }
+        : { processId, until: random.pick(['closed', 'stdoutEnded']) };
     case 'process/list':
       return random.pick([null, {}, { scope: 'all' }, { scope: 'session' }]);
     case 'process/attach':

@@ -58,7 +58,7 @@ describe('the end of a child', { skip: libc === undefined }, () => {
     const exited: number[] = [];
     const command = { file: findProgram('sleep', '/', env.PATH), argv: ['sleep', '60'], cwd: '/', env, io: closedPipe };
     const start = () => {
-      const { pid } = backend.spawn(command, { output() {}, ended() {}, exited: () => void exited.push(pid) });
+      const { pid } = backend.spawn(command, { output() {}, streamEnded() {}, ended() {}, exited: () => void exited.push(pid) });
       return pid;
     };
     const pids = Array.from({ length: 5 }, start);

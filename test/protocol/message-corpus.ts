@@ -130,7 +130,7 @@ export const validMessages: Valid = {
   'process/signal result': [{ delivered: false }],
   'process/terminate params': [{ processId }, { processId, force: true, timeoutMs: 0 }],
   'process/terminate result': [{ running: true }],
-  'process/wait params': [{ processId }, { processId, timeoutMs: 5, until: 'closed' }],
+  'process/wait params': [{ processId }, { processId, timeoutMs: 5, until: 'closed' }, { processId, until: 'stdoutEnded' }],
   'process/wait result': [{ running: true }, { running: false, ending: endingLost }],
   'process/snapshot params': [{ processId }],
   'process/snapshot result': [

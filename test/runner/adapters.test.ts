@@ -30,6 +30,20 @@ describe('claude', () => {
     assert.deepEqual(adapter.command(resumed).argv, ['/opt/claude', ...fixed, '--resume=-s1', '--model', 'small']);
   });
 
+  test('has its prompt as an argument on a terminal, and a process for each', () => {
+    const adapter = claude({ program: '/opt/claude' }).onTerminal ?? assert.fail('none');
+    const common = ['/opt/claude', '--print', '--output-format', 'stream-json', '--verbose', '--include-partial-messages'];
+    assert.deepEqual(adapter.command(first).argv, [...common, '--model', 'small', '--', '--help']);
+    assert.deepEqual(adapter.command(resumed).argv, [...common, '--resume=-s1', '--model', 'small', '--', '--help']);
+    assert.deepEqual([adapter.turnsPerProcess, adapter.encodePrompt('--help')], ['one', undefined]);
+  });
+
+  test('keeps the sessions of a folder in one named after it, as far as that can be told', () => {
+    const sessions = claude().sessions ?? assert.fail('none');
+    assert.equal(sessions.folderFor('/srv/my_app.v2/ü'), '-srv-my-app-v2--');
+    assert.equal(sessions.folderFor(`/${'a'.repeat(200)}`), undefined);
+  });
+
   test('takes prompts, interrupts and answers as lines', () => {
     const adapter = claude();
     const request = { type: 'permission', requestId: 'r1', toolName: 'Bash', input: { command: 'ls' } } as const;

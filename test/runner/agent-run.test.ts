@@ -51,7 +51,7 @@ function brief(events: readonly SeenEvent[]): string[] {
 
 const oneTurn = (turn: number, prompt: string, count = turn) => [
   `${turn} turnStarted ${prompt}`,
-  ...(turn === 1 ? ['1 session'] : []),
+  ...(turn === 1 ? ['1 launching', '1 session'] : []),
   `${turn} text echo ${count}: `,
   `${turn} text ${prompt}`,
   `${turn} usage`,
@@ -125,6 +125,14 @@ describe('a run', () => {
     assert.ok(brief(await all(run.events)).includes('1 raw stdout "/somewhere|none|mine|none|by adapter"'));
   });
 
+  test('refuses labels that are too long for every event, or have no name', async () => {
+    await using client = connectInProcess();
+    assert.throws(() => start(client, 'x', { labels: { story: 'x'.repeat(2_000) } }), {
+      message: 'labels must be at most 1024 bytes of JSON, got 2012',
+    });
+    assert.throws(() => start(client, 'x', { labels: { '': '42' } }), { message: 'a label must have a name' });
+  });
+
   test('refuses an empty prompt', async () => {
     await using client = connectInProcess();
     assert.throws(() => start(client, ' ', { resume: 'session-9' }), /the prompt must not be empty/);
@@ -166,7 +174,7 @@ describe('a run', () => {
     assert.equal((await run.firstTurn.result).isError, false);
     await run.finish();
     const events = brief(await all(run.events));
-    assert.deepEqual(events.slice(2, 6), [
+    assert.deepEqual(events.slice(3, 7), [
       '1 raw stdout "\ufffd\ufffd"',
       '1 raw stdout "not json"',
       '1 raw stdout {"type":"strange","deep":{"is":[1]}}',

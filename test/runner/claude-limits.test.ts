@@ -42,10 +42,38 @@ describe('a rate limit', () => {
   });
 
   test('has no reset when none is told that can be meant', () => {
-    const resets = [undefined, null, '2026-11-15T12:00:00Z', 0, -5, 3_600, 1_794_740_000_000, 1e300];
+    const resets = [
+      undefined,
+      null,
+      'soon',
+      '2026-11-15',
+      '2026-11-15T12:00:00',
+      '2026-99-99T12:00:00Z',
+      '1970-01-01T00:00:00Z',
+      0,
+      -5,
+      3_600,
+      1_794_740_000_000,
+      1e300,
+    ];
     assert.deepEqual(
       resets.flatMap((resetsAt) => read(limit({ status: 'rejected', resetsAt }))),
       resets.map(() => ({ type: 'rateLimit', state: 'block' })),
+    );
+  });
+
+  test('has a reset that is a date with its zone, by either name', () => {
+    const resets = [
+      { resetsAt: '2026-11-15T12:00:00Z' },
+      { reset_at: '2026-11-15T12:00:00Z' },
+      { reset_at: '2026-11-15t13:00:00.000+01:00' },
+      { reset_at: '2026-11-15 12:00:00z' },
+      { reset_at: 1_794_744_000 },
+      { resetsAt: null, reset_at: '2026-11-15T12:00:00Z' },
+    ];
+    assert.deepEqual(
+      resets.flatMap((reset) => read(limit({ status: 'rejected', ...reset }))),
+      resets.map(() => ({ type: 'rateLimit', state: 'block', resetsAt: 1_794_744_000_000 })),
     );
   });
 

@@ -231,11 +231,17 @@ test('what we wrote is no event when a terminal shows it again', () => {
   assert.deepEqual(read(...ours), []);
 });
 
+test('a permission request can be withdrawn', () => {
+  assert.deepEqual(read({ type: 'control_cancel_request', request_id: 'r1' }), [
+    { type: 'permissionWithdrawn', requestId: 'r1' },
+  ]);
+});
+
 test('what is not known comes through whole', () => {
   const lines = [
     { type: 'system', subtype: 'compact_boundary', deep: { er: [1, null] } },
     { type: 'system', subtype: 'status', status: null, compact_result: 'success' },
-    { type: 'control_cancel_request', request_id: 'r1' },
+    { type: 'control_cancel_request' },
     { type: 'brand_new' },
     { no: 'type' },
     event({ type: 'content_block_delta', delta: { type: 'citations_delta', citation: {} } }),

@@ -31,6 +31,8 @@ function readLine(line: string, stream: 'stdout' | 'stderr'): AgentSaid {
       return { type: 'text', text: String(json['text']) };
     case 'ask':
       return { type: 'permission', requestId: String(json['id']), toolName: String(json['tool']), input: {} };
+    case 'withdraw':
+      return { type: 'permissionWithdrawn', requestId: String(json['id']) };
     case 'limit':
       return { type: 'rateLimit', state: 'block', ...(json['resetsAt'] === 0 ? {} : { resetsAt: Number(json['resetsAt']) }) };
     case 'usage': {

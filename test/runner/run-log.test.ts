@@ -127,10 +127,12 @@ describe('the writer of a log', () => {
   });
 
   test('is gone when only its exit status is left', async () => {
-    // The shell starts a child and goes on as a program that never collects it.
-    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    // The shell starts a child and goes on as a program that never collects it. The child ends only then: shells do collect.
+    const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] });
     try {
       const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
+      await eventually(() => assert.equal(readFileSync(`/proc/${parent.pid}/comm`, 'utf8'), 'sleep\n'));
+      process.kill(Number(pid.toString()), 'SIGKILL');
       const zombie = await eventually(() => {
         const writer = { ...thisWriter(), pid: Number(pid.toString()) };
         const stat = readFileSync(`/proc/${writer.pid}/stat`, 'utf8').slice(0, 200);

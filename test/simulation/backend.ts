@@ -86,6 +86,7 @@ function recorded(events: ChildEvents, truth: OutputTruth): ChildEvents {
       truth.handedOver(stream, bytes.length);
       events.output(stream, bytes);
     },
+    streamEnded: (stream) => events.streamEnded(stream),
     exited: (status: WaitStatus, outputComplete: boolean) => {
       truth.exited();
       events.exited(status, outputComplete);

@@ -146,6 +146,7 @@ export class SimulatedOutput implements ChildOutput {
   #pipeEnded(pipe: Pipe): void {
     if (this.#isTerminal) return this.#endTerminal();
     this.#open.delete(pipe);
+    this.#options.events.streamEnded(pipe.stream);
     if (this.#drained !== undefined) return this.#settleDrain();
     if (this.#isDrained && this.#open.size === 0) this.#options.events.ended();
   }

@@ -20,6 +20,7 @@ import { outcomeStatus } from './outcome-status.js';
 import { permissionsFor } from './permissions.js';
 import { PromptLines, firstPrompt } from './prompts.js';
 import { type OutputMode, runOutput } from './run-output.js';
+import { programOf, runOptions, runOptionsOf } from './run-options.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
 
@@ -48,7 +49,7 @@ const options = {
     group: 'run and resume',
     meaning: 'What to answer when it asks for permission; ask puts each question to you, on the terminal. Default: deny.',
   },
-  tty: { kind: 'switch', short: 't', group: 'run and resume', meaning: 'Run it on a terminal of 200 columns instead of pipes.' },
+  tty: { kind: 'switch', short: 't', group: 'run and resume', meaning: 'Run it on a terminal of 200×50 instead of pipes.' },
   'turn-end': {
     kind: 'text',
     placeholder: 'NAME=VALUE',
@@ -62,12 +63,13 @@ const options = {
     meaning:
       'With --adapter jsonl: the member of a line that holds a piece of the answer; in the line that ends a turn, all of it.',
   },
+  ...runOptions,
   ...environmentOptions,
   'idle-timeout': {
     kind: 'duration',
     placeholder: 'TIME',
     group: 'Ending',
-    meaning: 'End it when nothing happens for this long: no output and no work.',
+    meaning: 'End it when nothing happens for this long: no output and no work. 0: never, as for all these times.',
   },
   'turn-timeout': {
     kind: 'duration',
@@ -153,7 +155,10 @@ interface Order {
 }
 
 async function run({ flags }: Input<typeof options>, { words, args, resume: session }: Order): Promise<number> {
-  const { adapter, rest } = adapterOf(flags, args);
+  const told = runOptionsOf(flags);
+  const server = namedServer(flags, process.env);
+  const isLocal = server === undefined;
+  const { adapter, rest } = adapterOf({ ...flags, program: programOf(flags.program, { isLocal }) }, args);
   if (flags.permissions === 'ask' && (flags['prompts-from-stdin'] || [words.join(' '), flags['prompt-file']].includes('-')))
     throw new UsageError('--permissions ask reads your answers from stdin, so prompts cannot come from there');
   const mode = outputMode(flags);
@@ -161,8 +166,6 @@ async function run({ flags }: Input<typeof options>, { words, args, resume: sess
   using output = runOutput(mode, permissions.kind);
   using lines = flags['prompts-from-stdin'] ? new PromptLines() : undefined;
   const prompt = await firstPrompt({ words, file: flags['prompt-file'], lines });
-  const server = namedServer(flags, process.env);
-  const isLocal = server === undefined;
   const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? '/');
   await using client: Client = isLocal
     ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
@@ -174,7 +177,7 @@ async function run({ flags }: Input<typeof options>, { words, args, resume: sess
     args: rest,
     ...environmentOf(flags, { env: process.env, isLocal }),
     cwd,
-    io: flags.tty ? 'pty' : 'pipe',
+    ...told,
     logDir: logFolder(flags),
     onRateLimit: flags['wait-for-limits'] ? 'wait' : 'end',
     ...(session === undefined ? {} : { resume: session }),
@@ -235,9 +238,10 @@ function outputMode({ json, 'answer-only': answerOnly }: AgentFlags): OutputMode
 }
 
 function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: AgentAdapter; rest: readonly string[] } {
+  const own = flags.program === undefined ? {} : { program: flags.program };
   switch (flags.adapter) {
     case 'codex':
-      return { adapter: codex(), rest: args };
+      return { adapter: codex(own), rest: args };
     case 'jsonl':
       if (flags['answer-only'] && flags['text-member'] === undefined)
         throw new UsageError(
@@ -249,7 +253,7 @@ function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: Agent
       };
     case 'claude':
     case undefined:
-      return { adapter: claude(), rest: args };
+      return { adapter: claude(own), rest: args };
   }
 }
 
@@ -268,7 +272,8 @@ function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] 
   return at < 0 ? { own: texts(words), rest: [] } : { own: texts(words.slice(0, at)), rest: texts(words.slice(at)) };
 }
 
-function runLine({ runId, adapter, outcome, hasCrashed, sessionId = '-' }: RunSummary): string {
+function runLine({ runId, adapter, outcome, hasCrashed, sessionId = '-', labels }: RunSummary): string {
   const state = outcome ?? (hasCrashed ? 'crashed' : 'no end yet');
-  return visible(`${runId}  ${adapter.padEnd(6)}  ${state.padEnd(12)}  ${sessionId}`);
+  const names = Object.entries(labels).map(([name, value]) => `  ${name}=${value}`);
+  return visible(`${runId}  ${adapter.padEnd(6)}  ${state.padEnd(12)}  ${sessionId}${names.join('')}`);
 }

@@ -41,9 +41,14 @@ async function show(run: StartedRun, driving: Driving): Promise<void> {
 
 async function answer(run: StartedRun, request: PermissionRequest, { output, permissions }: Driving): Promise<void> {
   // Prompts do not come from stdin when questions are answered there, so the first turn is the only one.
-  const over = Promise.race([run.firstTurn.result, run.outcome]);
+  const over = Promise.race([run.firstTurn.result, run.outcome, withdrawal(run, request)]);
   const decision = await output.pauseFor(() => permissions.decide(request, over));
   if (decision !== undefined) await run.answer(request.requestId, decision);
+}
+
+/** Resolves when the program no longer wants the answer, at the latest with the end of the run. */
+async function withdrawal(run: AgentRun, { requestId }: PermissionRequest): Promise<void> {
+  for await (const event of run.events) if (event.type === 'permissionWithdrawn' && event.requestId === requestId) return;
 }
 
 function interruptOnSignals(run: AgentRun): Disposable {

@@ -56,6 +56,9 @@ export class RunView {
         return this.#line('gray', folded(textOf(event.line)));
       case 'ended':
         return this.#line(event.outcome.kind === 'completed' ? 'gray' : 'red', outcomeLine(event.outcome));
+      case 'launching':
+      case 'permissionWithdrawn':
+        return ''; // --json has them
       case 'status':
         return event.isTransient === true ? '' : this.#line('gray', folded(event.status));
     }
@@ -113,10 +116,11 @@ function usageLine({ models, costUsd }: Usage): string {
 }
 
 /** `failed; signal SIGKILL; why; how to go on`. */
-export function outcomeLine({ kind, exit, problem, sessionId, resetsAt }: Outcome): string {
+export function outcomeLine({ kind, exit, problem, note, sessionId, resetsAt }: Outcome): string {
   const facts = [
     exit === undefined ? undefined : exitFact(exit),
     problem === undefined ? undefined : folded(problem),
+    note === undefined || note === problem ? undefined : note,
     resetsAt === undefined ? undefined : `until ${new Date(resetsAt).toISOString()}`,
     sessionId === undefined || kind === 'completed' ? undefined : `resume with: sluice agent resume ${sessionId} "…"`,
   ].filter((fact) => fact !== undefined);

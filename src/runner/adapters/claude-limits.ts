@@ -6,6 +6,9 @@ import { type JsonObject, numberIn, objectIn, stringIn } from './json-members.js
 /** Seconds since the Unix epoch that can be meant: from 2001 on, and below what milliseconds would be. */
 const plausibleSeconds = { from: 1e9, below: 1e11 };
 
+/** A date and time with its zone, as RFC 3339 has it. */
+const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
 /** `allowed` comes with ordinary requests and is no limit. A status that is not known is neither taken for a block nor hidden. */
 export function rateLimitIn(json: JsonObject): AgentSaid[] | undefined {
   const limits = objectIn(json, 'rate_limit_info');
@@ -23,9 +26,17 @@ export function rateLimitIn(json: JsonObject): AgentSaid[] | undefined {
 }
 
 function resetOf(limits: JsonObject | undefined): { resetsAt?: number; limit?: string } {
-  const [seconds, limit] = [numberIn(limits, 'resetsAt'), stringIn(limits, 'rateLimitType')];
+  const limit = stringIn(limits, 'rateLimitType');
+  const resetsAt = timeIn(limits, 'resetsAt') ?? timeIn(limits, 'reset_at');
+  return { ...(resetsAt === undefined ? {} : { resetsAt }), ...(limit === undefined ? {} : { limit }) };
+}
+
+/** In milliseconds since the Unix epoch, from seconds or from a date; undefined where neither can be meant. */
+function timeIn(limits: JsonObject | undefined, name: string): number | undefined {
+  const date = stringIn(limits, name) ?? '';
+  const seconds = dateTime.test(date) ? Date.parse(date.toUpperCase().replace(' ', 'T')) / 1_000 : numberIn(limits, name);
   const isPlausible = seconds !== undefined && seconds >= plausibleSeconds.from && seconds < plausibleSeconds.below;
-  return { ...(isPlausible ? { resetsAt: seconds * 1_000 } : {}), ...(limit === undefined ? {} : { limit }) };
+  return isPlausible ? seconds * 1_000 : undefined;
 }
 
 export function retryIn(json: JsonObject): AgentSaid[] | undefined {

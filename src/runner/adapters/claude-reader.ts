@@ -39,6 +39,8 @@ export class ClaudeReader implements AgentReader {
         return isEcho(json) ? [] : eachBlock(json, (block) => userBlock(json, block));
       case 'control_request':
         return controlRequest(json);
+      case 'control_cancel_request':
+        return withdrawal(json);
       case 'control_response':
         return controlResponse(json);
       case 'rate_limit_event':
@@ -201,6 +203,12 @@ function controlRequest(json: JsonObject): AgentSaid[] | undefined {
   const toolName = stringIn(request, 'tool_name');
   if (subtype !== 'can_use_tool' || requestId === undefined || toolName === undefined) return undefined;
   return [{ type: 'permission', requestId, toolName, input: request?.['input'] }];
+}
+
+/** Only permissions are asked for. */
+function withdrawal(json: JsonObject): AgentSaid[] | undefined {
+  const requestId = stringIn(json, 'request_id');
+  return requestId === undefined ? undefined : [{ type: 'permissionWithdrawn', requestId }];
 }
 
 function controlResponse(json: JsonObject): AgentSaid[] | undefined {

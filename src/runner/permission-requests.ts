@@ -1,0 +1,32 @@
+// The permission requests that wait for an answer. While there are any, the program is waiting for the caller.
+
+import type { AgentSaid } from './agent-event.js';
+
+export type PermissionRequest = Extract<AgentSaid, { type: 'permission' }>;
+
+export class PermissionRequests {
+  readonly #waiting = new Map<string, PermissionRequest>();
+  readonly #onChange: (isWaiting: boolean) => void;
+
+  /** `onChange` is told when the first request comes, and when none is left. */
+  constructor(onChange: (isWaiting: boolean) => void) {
+    this.#onChange = onChange;
+  }
+
+  add(request: PermissionRequest): void {
+    this.#waiting.set(request.requestId, request);
+    if (this.#waiting.size === 1) this.#onChange(true);
+  }
+
+  get(requestId: string): PermissionRequest | undefined {
+    return this.#waiting.get(requestId);
+  }
+
+  delete(requestId: string): void {
+    if (this.#waiting.delete(requestId) && this.#waiting.size === 0) this.#onChange(false);
+  }
+
+  clear(): void {
+    for (const requestId of [...this.#waiting.keys()]) this.delete(requestId);
+  }
+}
