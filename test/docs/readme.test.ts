@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
-/** Inside the package, so that the snippets can import it by name; in a folder git ignores. */
+/** A project that has the package installed; inside the package, in a folder git ignores, so that it finds the same compiler and types. */
 const folder = join(root, 'dist-test', 'readme');
 
 function blocks(language: string): string[] {
@@ -40,9 +40,12 @@ describe('the README', () => {
   const snippets = blocks('ts');
 
   before(() => {
-    // The first time, npx asks the registry and links: longer than a program should wait for its server.
-    assert.equal(spawnSync('npx', ['sluice', '--version'], { cwd: root, stdio: 'ignore' }).status, 0);
-    mkdirSync(folder, { recursive: true });
+    // In the package itself npx would install it first, and so build it anew while other tests use it.
+    const modules = join(folder, 'node_modules');
+    rmSync(folder, { recursive: true, force: true }); // of a run that was killed
+    mkdirSync(join(modules, '.bin'), { recursive: true });
+    symlinkSync(root, join(modules, 'sluice'));
+    symlinkSync('../sluice/dist/bin/sluice.cjs', join(modules, '.bin', 'sluice'));
     for (const [index, snippet] of snippets.entries()) writeFileSync(join(folder, `snippet-${index}.ts`), snippet);
     const options = { composite: false, declaration: false, sourceMap: false, outDir: '.', rootDir: '.' };
     const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['*.ts'], exclude: [] };
@@ -63,7 +66,7 @@ describe('the README', () => {
     test(`shows in snippet ${index + 1} what it prints`, async () => {
       await using _server =
         snippets[index]?.includes('unix:///tmp/sluice.sock') === true ? await served(serveCommand) : undefined;
-      const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: root });
+      const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: folder });
       // npm may have something to say about the machine's own settings.
       const stderr = ran.stderr.replaceAll(/^npm (?:warn|notice) .*\n/gm, '');
       assert.deepEqual({ stdout: ran.stdout, stderr }, { stdout: expected, stderr: '' });
@@ -77,7 +80,7 @@ describe('the README', () => {
     for (const session of sessions) {
       const [command = '', ...expected] = session.split('\n');
       const env = { ...process.env, ...background.env };
-      const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8', cwd: root, env });
+      const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8', cwd: folder, env });
       assert.equal(stdout.replaceAll(/ +$/gm, ''), expected.join('\n').trimStart(), command);
     }
   });
@@ -87,7 +90,7 @@ describe('the README', () => {
     assert.equal(install, 'npm ci');
     await using client = connectInProcess();
     const io = { kind: 'pty', rows: 33, cols: 101 } as const;
-    const { stdout } = await client.run(['sh', '-c', command], { cwd: root, io, envPolicy: { inherit: 'all' } });
+    const { stdout } = await client.run(['sh', '-c', command], { cwd: folder, io, envPolicy: { inherit: 'all' } });
     assert.match(stdout.text, /\/dev\/\S+\r+\n33 101\r+\n/);
   });
 
