@@ -10,6 +10,7 @@ import {
   closedEvent,
   ending,
   exitedEvent,
+  milliseconds,
   outputEvent,
   page,
   processStatus,
@@ -21,7 +22,6 @@ import { attachParams, environmentInfo, initializeParams, initializeResult } fro
 
 const empty = optionalMembers({});
 const one = { processId };
-const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /**
  * `connection` methods act on the connection itself, `session` methods on the processes of its session,
@@ -254,8 +254,8 @@ export const notifications = {
   'command/exec/outputDelta': { from: 'server', summary: 'Bytes a streamed command wrote.', params: outputDelta },
 } as const satisfies Record<string, NotificationRow>;
 
-type Requests = typeof requests;
-type Notifications = typeof notifications;
+export type Requests = typeof requests;
+export type Notifications = typeof notifications;
 export type Method = keyof Requests;
 export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
 export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;
