@@ -20,9 +20,9 @@ export interface AgentOptions {
   /** What to do when that session is dead: give up, or start afresh and say so. `fail` when absent. */
   readonly ifDead?: 'fail' | 'startFresh';
   readonly args?: readonly string[];
-  /** The whole environment of the program, beside what its adapter sets. */
+  /** Laid over what the program inherits, beside what its adapter sets. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What to inherit from the machine it runs on, under `env`. Nothing when absent. */
+  /** What to inherit from the machine it runs on, under `env`; the core variables when absent, as for `Client.start`. */
   readonly envPolicy?: EnvPolicy;
   readonly io?: 'pipe' | 'pty';
   readonly idleTimeoutMs?: number;

@@ -113,16 +113,21 @@ export class AgentProcess {
   }
 }
 
-function startProgram({ client, command, cwd, env = {}, envPolicy, io = 'pipe' }: ProcessStart): Promise<ProcessHandle> {
+function startProgram({
+  client,
+  command,
+  cwd,
+  env = {},
+  envPolicy = { inherit: 'core' },
+  io = 'pipe',
+}: ProcessStart): Promise<ProcessHandle> {
   const { unset = [] } = command;
   const variables = Object.entries({ ...env, ...command.env }).filter(([name]) => !unset.includes(name));
-  const policy =
-    envPolicy === undefined ? {} : { envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] } };
   return client.start({
     argv: command.argv,
     cwd,
     env: Object.fromEntries(variables),
-    ...policy,
+    envPolicy: { ...envPolicy, exclude: [...(envPolicy.exclude ?? []), ...unset] },
     io: io === 'pty' ? terminal : { kind: 'pipe', stdin: 'open' },
   });
 }

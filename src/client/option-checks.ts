@@ -1,0 +1,67 @@
+// Options of the library that the wire does not know, or calls by another name. What the wire knows is checked by the table.
+
+import * as v from 'valibot';
+import { processId, seq } from '../protocol/ids.js';
+import { envPolicy, milliseconds, size, stream } from '../protocol/process.js';
+
+const input = v.custom(isInput, 'a string, a Uint8Array, or an iterable of these');
+const abortSignal = v.custom(isAbortSignal, 'an AbortSignal');
+const listener = v.custom((value) => typeof value === 'function', 'a function');
+const wanted = v.custom((value) => typeof value === 'string' || value instanceof RegExp, 'a string or a RegExp');
+
+/** Infinity is a patience too. */
+const patienceMs = v.pipe(v.number(), v.minValue(0));
+
+/** A name that another call or another library has for an option: ignoring it would lose what it says. */
+function misnamed(advice: string) {
+  return v.optional(v.never(`expected no such option, because ${advice}`));
+}
+
+const stdin = misnamed('it is called "input"');
+const written = misnamed('a process is written to by its handle, when "io" leaves its stdin open');
+
+export const startOptions = v.object({
+  id: v.optional(processId),
+  envPolicy: v.optional(envPolicy),
+  input: written,
+  stdin: written,
+});
+
+export const runOptions = v.object({
+  input: v.optional(input),
+  maxOutputBytes: v.optional(seq),
+  signal: v.optional(abortSignal),
+  stdin,
+});
+
+export const execOptions = v.object({
+  envPolicy: v.optional(envPolicy),
+  input: v.optional(input),
+  onOutput: v.optional(listener),
+  signal: v.optional(abortSignal),
+  tty: v.optional(size),
+  timeoutMs: v.optional(v.union([v.literal('none'), milliseconds])),
+  outputBytesCap: v.optional(v.union([v.literal('none'), seq])),
+  stdin,
+});
+
+export const terminateOptions = v.object({ forceAfterMs: v.optional(milliseconds) });
+
+export const linesOptions = v.object({ stream: v.optional(stream), maxLineBytes: v.optional(v.number()) });
+
+export const collectOptions = v.object({
+  deadlineMs: patienceMs,
+  quietMs: v.optional(patienceMs),
+  text: v.optional(wanted),
+  maxBytes: v.optional(seq),
+});
+
+function isInput(value: unknown): boolean {
+  if (typeof value === 'string') return true;
+  return typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+}
+
+/** By its methods: a polyfill's signal is as good as the platform's. */
+function isAbortSignal(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
