@@ -20,6 +20,12 @@ function blocks(language: string): string[] {
   return Array.from(readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), ([, block]) => block ?? '');
 }
 
+/** The programs, in their order, each with what it prints where the README says so. */
+function programs(): { readonly language: string; readonly code: string; readonly prints: string | undefined }[] {
+  const pattern = /^```(ts|js)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms;
+  return Array.from(readme.matchAll(pattern), ([, language = '', code = '', prints]) => ({ language, code, prints }));
+}
+
 /** Runs the README's server until disposed. */
 async function served(command: string): Promise<AsyncDisposable> {
   const server = spawn(join(root, 'dist', 'bin', 'sluice.cjs'), command.split(' ').slice(2), {
@@ -37,13 +43,15 @@ async function served(command: string): Promise<AsyncDisposable> {
 
 describe('the README', () => {
   guardAgainstLeaks();
-  const snippets = blocks('ts');
+  const snippets = programs();
 
   before(() => {
     // The first time, npx asks the registry and links: longer than a program should wait for its server.
     assert.equal(spawnSync('npx', ['sluice', '--version'], { cwd: root, stdio: 'ignore' }).status, 0);
     mkdirSync(folder, { recursive: true });
-    for (const [index, snippet] of snippets.entries()) writeFileSync(join(folder, `snippet-${index}.ts`), snippet);
+    // A program in JavaScript runs as it stands, on the oldest Node too.
+    for (const [index, { language, code }] of snippets.entries())
+      writeFileSync(join(folder, `snippet-${index}.${language}`), code);
     const options = { composite: false, declaration: false, sourceMap: false, outDir: '.', rootDir: '.' };
     const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['*.ts'], exclude: [] };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
@@ -51,7 +59,8 @@ describe('the README', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   test('has TypeScript snippets that compile', () => {
-    assert.ok(snippets.length >= 3);
+    assert.deepEqual([...new Set(snippets.map(({ language }) => language))].toSorted(), ['js', 'ts']);
+    assert.equal(snippets.filter(({ prints }) => prints !== undefined).length, blocks('text').length);
     const compiled = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-p', folder], { encoding: 'utf8' });
     assert.equal(compiled.stdout, '');
     assert.equal(compiled.status, 0);
@@ -59,10 +68,10 @@ describe('the README', () => {
 
   const [runCommand = '', testCommand = '', serveCommand = ''] = blocks('sh').map((block) => block.trim());
 
-  for (const [index, expected] of blocks('text').entries()) {
+  for (const [index, { code, prints: expected }] of snippets.entries()) {
+    if (expected === undefined) continue;
     test(`shows in snippet ${index + 1} what it prints`, async () => {
-      await using _server =
-        snippets[index]?.includes('unix:///tmp/sluice.sock') === true ? await served(serveCommand) : undefined;
+      await using _server = code.includes('unix:///tmp/sluice.sock') ? await served(serveCommand) : undefined;
       const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: root });
       // npm may have something to say about the machine's own settings.
       const stderr = ran.stderr.replaceAll(/^npm (?:warn|notice) .*\n/gm, '');
