@@ -10,10 +10,10 @@ const shownDepth = 2;
 /** Control, format and unassigned characters, half surrogates and line separators: a terminal or log must not obey them. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** Characters of a value in all, whatever is in it. */
+/** Longest text for a value, in characters, whatever is in it. */
 const shownInAll = 400;
 
-/** One line. */
+/** One line of at most 401 characters. */
 export function shownValue(value: unknown): string {
   const text = shown(value, 0);
   return text.length <= shownInAll ? text : `${text.slice(0, shownInAll)}…`;

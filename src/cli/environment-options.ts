@@ -44,7 +44,7 @@ export function environmentOf(
   const variables = flags.env.map((text) => readVariable(text, env));
   const set = present([...files, ...variables]);
   if (flags['inherit-env'] ?? isLocal) {
-    // Exactly the shell's: a server in the background may have variables that this shell has not.
+    // Exact, because a background server may have variables that this shell does not have.
     return { envPolicy: { inherit: 'none' }, env: { ...present(Object.entries(env)), ...set } };
   }
   return { envPolicy: { inherit: 'core' }, env: set };

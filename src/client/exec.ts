@@ -25,7 +25,7 @@ export interface ExecOptions {
   readonly envPolicy?: EnvPolicy;
   /** Written to stdin, which is then closed. Empty when absent. */
   readonly input?: Input;
-  /** Called `input`. */
+  /** Refused: the option is called `input`. */
   readonly stdin?: never;
   /** Called with output as it comes; the result then has none. */
   readonly onOutput?: (output: ExecOutput) => void;

@@ -9,16 +9,16 @@ const abortSignal = v.custom(isAbortSignal, 'an AbortSignal');
 const listener = v.custom((value) => typeof value === 'function', 'a function');
 const wanted = v.custom((value) => typeof value === 'string' || value instanceof RegExp, 'a string or a RegExp');
 
-/** Infinity is a patience too. */
+/** Infinity is allowed: wait without a limit. */
 const patienceMs = v.pipe(v.number(), v.minValue(0));
 
-/** A name that another call or another library has for an option: ignoring it would lose what it says. */
+/** Refuses a name that callers know from other libraries, because ignoring it would silently drop what they pass. */
 function misnamed(advice: string) {
-  return v.optional(v.never(`expected no such option, because ${advice}`));
+  return v.optional(v.never(`expected no option of this name (${advice})`));
 }
 
-const stdin = misnamed('it is called "input"');
-const written = misnamed('a process is written to by its handle, when "io" leaves its stdin open');
+const stdin = misnamed('use "input"');
+const written = misnamed('set "io" to keep stdin open, and write to the handle');
 
 export const startOptions = v.object({
   id: v.optional(processId),
@@ -61,7 +61,7 @@ function isInput(value: unknown): boolean {
   return typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
 }
 
-/** By its methods: a polyfill's signal is as good as the platform's. */
+/** Judged by its members, so that the signal of a polyfill is accepted too. */
 function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }

@@ -164,7 +164,7 @@ export class RemoteLink implements ExecLink {
     await this.#options.closed?.();
   }
 
-  /** What is wrong is refused here already: JSON could make something else of it, such as null of NaN. */
+  /** Checks the parameters before they are sent, because JSON silently turns some wrong values, such as NaN, into null. */
   #call<M extends CallMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));

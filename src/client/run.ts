@@ -11,7 +11,7 @@ import type { ProcessHandle } from './process-handle.js';
 export interface RunOptions extends Omit<StartOptions, 'argv' | 'prepared'> {
   /** Written to stdin, which is then closed. */
   readonly input?: Input;
-  /** Called `input`. */
+  /** Refused: the option is called `input`. */
   readonly stdin?: never;
   /** Kept per stream; what comes after is counted and thrown away. 16 MiB when absent. */
   readonly maxOutputBytes?: number;

@@ -1,4 +1,4 @@
-// Raw parameters -> checked ones, by the table. The same on both sides of a wire and without one, with the same words for what is wrong.
+// Raw parameters -> checked ones, by the table. Used on both sides of a wire and without one, so a wrong call gets the same error everywhere.
 
 import * as v from 'valibot';
 import { shownText, shownValue } from '../base/shown-value.js';
@@ -26,13 +26,13 @@ export function checkOptions(schema: v.GenericSchema, options: unknown): void {
   if (!parsed.success) throw invalid({ schema, value: options, root: 'options' }, parsed.issues[0]);
 }
 
-/** Only the first is told, so the others need not be found. */
+/** An error reports only the first problem, so the check stops there. */
 const firstIssue = { abortEarly: true };
 
 interface Checked {
   readonly schema: v.GenericSchema;
   readonly value: unknown;
-  /** What the whole is called. */
+  /** The name of the whole, for a problem that is not within one member. */
   readonly root: 'params' | 'options';
 }
 
@@ -40,7 +40,7 @@ function invalid({ schema, value, root }: Checked, issue: v.BaseIssue<unknown>) 
   const path = issue.path ?? [];
   const last = path.at(-1);
   const place = last === undefined ? root : path.map(step).join('').replace(/^\./, '');
-  // Rules that no schema shows have words of their own; valibot's begin with "Invalid".
+  // mapOf and misnamed options word their own rule; valibot's messages begin with "Invalid".
   const rule = issue.message.startsWith('expected ') ? issue.message : `expected ${ruleOf(schemaAt(schema, path))}`;
   const got = shownValue(last === undefined ? value : last.value);
   return execError('invalidParams', { problem: `${place}: ${rule}, got ${got}` });

@@ -1,9 +1,10 @@
 // What a schema takes, in words: the rule that an error names. Read from the schema itself, so that no member can be without one.
 
-/** As much of a schema or of an action as there are words for. Which members are there depends on the type. */
+/** The parts of a valibot schema or action that the words are made from. Which members are present depends on the type. */
 export interface Described {
   readonly type: string;
-  /** The schema itself, then what is asked of it beyond its type. */
+  readonly expects?: string | null;
+  /** The schema itself, then its actions, such as a length or a range. */
   readonly pipe?: readonly Described[];
   readonly entries?: Readonly<Record<string, Described>>;
   readonly wrapped?: Described;
@@ -43,9 +44,9 @@ export function ruleOf(schema: Described): string {
     case 'variant':
       return `an object like ${either((bare.options ?? []).filter(isDescribed).map(formOf))}`;
     case 'custom':
-      return String(bare.message);
+      return typeof bare.message === 'string' ? bare.message : 'another value';
     default:
-      throw new Error(`there are no words for a schema of type "${bare.type}"; add them to protocol/rule-words.ts`);
+      return bare.expects ?? 'another value'; // valibot's own word for it
   }
 }
 
@@ -135,7 +136,7 @@ function listed(texts: readonly string[], word: 'and' | 'or'): string {
   return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} ${word} ${texts.at(-1)}`;
 }
 
-/** Without what merely allows its absence. */
+/** The schema inside optional, nullish and nullable. */
 function unwrapped(schema: Described): Described {
   return schema.wrapped === undefined ? schema : unwrapped(schema.wrapped);
 }
@@ -144,7 +145,7 @@ function isOptional({ type }: Described): boolean {
   return type === 'nullish' || type === 'optional';
 }
 
-/** Everything asked of a schema; a pipe may begin with another pipe. */
+/** The actions of a schema; a pipe may begin with another pipe. */
 function demandsOf({ pipe = [] }: Described): readonly Described[] {
   const [first, ...rest] = pipe;
   return first === undefined ? [] : [...demandsOf(first), ...rest];

@@ -28,7 +28,7 @@ export function familyOf(method: Method): string {
   return method === 'environment/status' ? 'environment status' : 'exec';
 }
 
-/** The service as callers without a wire get it: what they pass is read by the same schemas as on the wire, and refused in the same words. */
+/** The service for in-process callers: it reads their parameters by the same schemas as those of a wire, and refuses them with the same errors. */
 export function checkedService(service: ExecService): ExecService {
   const check = (method: SessionMethod) => [
     method,

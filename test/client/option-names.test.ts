@@ -23,6 +23,6 @@ describe('the input of a command', () => {
     assert.deepEqual(byTheCompiler, ['refused', 'refused']);
     const call: CallableFunction = run;
     const called = async (): Promise<unknown> => Reflect.apply(call, undefined, [['cat'], { stdin: 'fed' }]);
-    await assert.rejects(called, { message: 'stdin: expected no such option, because it is called "input", got "fed"' });
+    await assert.rejects(called, { message: 'stdin: expected no option of this name (use "input"), got "fed"' });
   });
 });

@@ -29,7 +29,7 @@ const wrongCalls: readonly (readonly [string, readonly unknown[], string])[] = [
   ['run', [argv, { input: 5 }], 'input: expected a string, a Uint8Array, or an iterable of these, got 5'],
   ['run', [argv, { maxOutputBytes: '1k' }], 'maxOutputBytes: expected an integer from 0 to 9007199254740991, got "1k"'],
   ['run', [argv, { signal: 'SIGTERM' }], 'signal: expected an AbortSignal, got "SIGTERM"'],
-  ['run', [argv, { stdin: 'x' }], 'stdin: expected no such option, because it is called "input", got "x"'],
+  ['run', [argv, { stdin: 'x' }], 'stdin: expected no option of this name (use "input"), got "x"'],
   ['run', [argv, 'fast'], 'options: expected an object, got "fast"'],
   ['exec', ['echo hi'], 'command: expected a list of strings, got "echo hi"'],
   ['exec', [argv, { timeoutMs: '5s' }], 'timeoutMs: expected "none" or an integer of 0 or more, got "5s"'],
@@ -37,7 +37,7 @@ const wrongCalls: readonly (readonly [string, readonly unknown[], string])[] = [
   ['exec', [argv, { tty: true }], 'tty: expected an object with rows and cols, got true'],
   ['exec', [argv, { env: ['A=1'] }], 'env: expected an object of strings or nulls, got ["A=1"]'],
   ['exec', [argv, { onOutput: 'print' }], 'onOutput: expected a function, got "print"'],
-  ['exec', [argv, { stdin: 'x' }], 'stdin: expected no such option, because it is called "input", got "x"'],
+  ['exec', [argv, { stdin: 'x' }], 'stdin: expected no option of this name (use "input"), got "x"'],
   [
     'exec',
     [argv, { sandboxPolicy: { type: 'tight' } }],
@@ -51,7 +51,7 @@ const wrongCalls: readonly (readonly [string, readonly unknown[], string])[] = [
   [
     'start',
     [{ argv, input: 'x' }],
-    'input: expected no such option, because a process is written to by its handle, when "io" leaves its stdin open, got "x"',
+    'input: expected no option of this name (set "io" to keep stdin open, and write to the handle), got "x"',
   ],
   ['attach', [5], 'processId: expected a string of at most 256 characters, well-formed Unicode, got 5'],
   ['attach', ['p', { afterSeq: -1 }], 'afterSeq: expected an integer from 0 to 9007199254740991, got -1'],
