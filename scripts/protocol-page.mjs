@@ -25,6 +25,7 @@ const exampleValues = {
   limit: 256,
   offeredBytes: 65_536,
   processId: 'p1',
+  queuedBytes: 16_776_192,
   remedy: 'io.kind "pty"',
   sessionId: '5f0c2a',
 };
@@ -32,7 +33,7 @@ const exampleProblems = {
   internalError: 'internal error',
   invalidRequest: 'command must not be empty',
   sandboxUnavailable: 'sandboxed commands need bubblewrap, which is not installed; install it with "apt install bubblewrap"',
-  invalidParams: 'size.rows: expected a value of at least 1, got 0',
+  invalidParams: 'size.rows: expected an integer from 1 to 65535, got 0',
   spawnFailed: 'program "nonesuch" was not found',
 };
 
@@ -108,7 +109,8 @@ function errorParts() {
     '## Errors',
     [
       'The number is the `code` on the wire. The name is `data.kind` there, with the values of the text beside it, and the `kind` of the',
-      '`ExecError` that the client library throws. Test these, never the text.',
+      '`ExecError` that the client library throws. Test these, never the text. Parameters of the wrong form are `invalidParams`; the text names',
+      'the member, what it must be and what it is. The client library refuses them by the same rules in the same words, before they are sent.',
     ].join('\n'),
     table(['Name', 'Number', 'Example'], rows),
   ];

@@ -42,7 +42,7 @@ const conversion = {
   target: 'draft-2020-12',
   definitions: namedTypes,
   // What these do is not seen on the wire. Any other transformation fails the build, so that nobody publishes a wrong schema.
-  ignoreActions: ['brand', 'raw_transform'],
+  ignoreActions: ['brand', 'raw_transform', 'readonly'],
   overrideAction: ({ valibotAction, jsonSchema }) => {
     if (valibotAction.type === 'safe_integer') return { ...jsonSchema, type: 'integer', maximum: Number.MAX_SAFE_INTEGER };
     // Patterns of JSON Schema are Unicode ones without being told so.

@@ -43,7 +43,10 @@ export function environmentOf(
   const files = flags['env-file'].flatMap((file) => Object.entries(parseEnv(readFileSync(file, 'utf8'))));
   const variables = flags.env.map((text) => readVariable(text, env));
   const set = present([...files, ...variables]);
-  if (flags['inherit-env'] ?? isLocal) return { env: { ...present(Object.entries(env)), ...set } };
+  if (flags['inherit-env'] ?? isLocal) {
+    // Exact, because a background server may have variables that this shell does not have.
+    return { envPolicy: { inherit: 'none' }, env: { ...present(Object.entries(env)), ...set } };
+  }
   return { envPolicy: { inherit: 'core' }, env: set };
 }
 

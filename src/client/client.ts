@@ -9,8 +9,11 @@ import {
   type ProcessStatus,
   asProcessId,
 } from '../protocol/index.js';
+import { checkOptions } from '../protocol/read-params.js';
+import { inheritance } from './environment.js';
 import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
 import type { ExecLink } from './exec-link.js';
+import { startOptions } from './option-checks.js';
 import { ProcessHandle } from './process-handle.js';
 import { type RunOptions, type RunResult, runCommand } from './run.js';
 
@@ -21,8 +24,12 @@ export interface StartOptions {
   readonly prepared?: PreparedSpec;
   /** Absolute path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** The whole environment of the process, unless `envPolicy` inherits some. */
+  /** Laid over what the process inherits. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * What the process inherits from the server it runs on. The core variables when absent: PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG,
+   * LC_ALL, LC_CTYPE, LOGNAME and USER. With `{ inherit: 'none' }`, `env` is the whole environment.
+   */
   readonly envPolicy?: EnvPolicy;
   /** Pipes with stdin closed when absent. */
   readonly io?: Io;
@@ -72,14 +79,12 @@ export class Client implements AsyncDisposable {
 
   /** Rejects with `ExecError` spawnFailed when the command cannot run. */
   async start(options: StartOptions): Promise<ProcessHandle> {
-    const { id, argv, env, ...rest } = options;
+    checkOptions(startOptions, options);
+    const { id, ...rest } = options;
     const processId = asProcessId(id ?? crypto.randomUUID());
-    const { pid } = await this.#link.service['process/start']({
-      ...rest,
-      processId,
-      ...(argv === undefined ? {} : { argv: [...argv] }),
-      ...(env === undefined ? {} : { env: { ...env } }),
-    });
+    // A prepared command has its whole environment in it.
+    const inherited = options.prepared === undefined ? { envPolicy: inheritance(options.envPolicy) } : {};
+    const { pid } = await this.#link.service['process/start']({ ...rest, ...inherited, processId });
     const events = this.#link.follow(processId, 0);
     return new ProcessHandle({ id: processId, pid, events, onDispose: 'terminate' }, this.#link, this.#clock);
   }

@@ -1,17 +1,32 @@
 // One command from start to end in one call, on the one-shot family: no handle to hold, nothing retained, over with the connection.
 
-import { type Params, type Result, type SandboxPolicy, type Size, asProcessId, isExecError } from '../protocol/index.js';
+import {
+  type EnvPolicy,
+  type Params,
+  type Result,
+  type SandboxPolicy,
+  type Size,
+  asProcessId,
+  isExecError,
+} from '../protocol/index.js';
+import { checkOptions } from '../protocol/read-params.js';
 import { ConnectionClosedError } from '../rpc/rpc-error.js';
+import { inheritance } from './environment.js';
 import type { ExecLink } from './exec-link.js';
 import { type Input, piecesOf } from './input.js';
+import { execOptions } from './option-checks.js';
 
 export interface ExecOptions {
   /** Path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** Laid over the server's environment; null unsets. */
+  /** Laid over what the command inherits; null unsets. */
   readonly env?: Readonly<Record<string, string | null>>;
+  /** What the command inherits from the server; the core variables when absent, as for `start`. */
+  readonly envPolicy?: EnvPolicy;
   /** Written to stdin, which is then closed. Empty when absent. */
-  readonly stdin?: Input;
+  readonly input?: Input;
+  /** Refused: the option is called `input`. */
+  readonly stdin?: never;
   /** Called with output as it comes; the result then has none. */
   readonly onOutput?: (output: ExecOutput) => void;
   /** Ends the command; the result tells how far it came. */
@@ -53,6 +68,7 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
   };
   const terminate = () => steer(() => commands['command/exec/terminate']({ processId }));
   const run = async (): Promise<ExecResult> => {
+    checkOptions(execOptions, options);
     options.signal?.throwIfAborted();
     using _output = link.onOutputDelta(processId, ({ stream, deltaBase64, capReached }) =>
       options.onOutput?.({ stream, bytes: deltaBase64, capReached }),
@@ -61,7 +77,7 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
     options.signal?.addEventListener('abort', abort, { once: true });
     try {
       const result = commands['command/exec']({ ...paramsOf(command, options), processId });
-      const feeding = options.stdin === undefined ? undefined : feed(options.stdin);
+      const feeding = options.input === undefined ? undefined : feed(options.input);
       feeding?.catch(() => {}); // awaited below, after the result
       const ended = await result;
       // The input may wait for ever on its own source; once the command is over only its failures are of interest.
@@ -88,12 +104,13 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
 function paramsOf(command: readonly string[], options: ExecOptions): Omit<Params<'command/exec'>, 'processId'> {
   const { cwd, env, tty, timeoutMs, outputBytesCap, sandboxPolicy } = options;
   return {
-    command: [...command],
+    command,
+    envPolicy: inheritance(options.envPolicy),
     ...(tty === undefined ? {} : { tty: true, size: tty }),
-    ...(options.stdin === undefined ? {} : { streamStdin: true }),
+    ...(options.input === undefined ? {} : { streamStdin: true }),
     ...(options.onOutput === undefined ? {} : { streamStdoutStderr: true }),
     ...(cwd === undefined ? {} : { cwd }),
-    ...(env === undefined ? {} : { env: { ...env } }),
+    ...(env === undefined ? {} : { env }),
     ...(timeoutMs === undefined ? {} : timeoutMs === 'none' ? { disableTimeout: true } : { timeoutMs }),
     ...(outputBytesCap === undefined ? {} : outputBytesCap === 'none' ? { disableOutputCap: true } : { outputBytesCap }),
     ...(sandboxPolicy === undefined ? {} : { sandboxPolicy }),

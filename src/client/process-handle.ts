@@ -11,10 +11,12 @@ import {
   execError,
   isExecError,
 } from '../protocol/index.js';
+import { checkOptions } from '../protocol/read-params.js';
 import { ConnectionClosedError } from '../rpc/rpc-error.js';
 import { type CollectOptions, type Collected, collectUntil } from './collect-until.js';
 import type { EventSource, ExecLink } from './exec-link.js';
 import { LineSplitter, type SplitLine } from './line-splitter.js';
+import { collectOptions, linesOptions, terminateOptions } from './option-checks.js';
 import { type OutputChunk, OutputQueue } from './output-queue.js';
 
 export interface Line extends SplitLine {
@@ -46,7 +48,8 @@ export interface ReadOptions {
   readonly until?: 'exited' | 'closed';
 }
 
-interface Joined {
+/** A process that a handle is made for. */
+export interface Joined {
   readonly id: ProcessId;
   readonly pid: number;
   readonly events: EventSource;
@@ -90,6 +93,7 @@ export class ProcessHandle implements AsyncDisposable {
 
   /** The output as lines of text, each stream split on its own. */
   async *lines(options: LinesOptions = {}): AsyncGenerator<Line> {
+    checkOptions(linesOptions, options);
     const splitters = new Map<Stream, LineSplitter>();
     for await (const { stream, bytes, droppedBytes } of this.output) {
       // What follows a hole does not go on with what was before it.
@@ -103,7 +107,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /** Reads until a deadline, a silence, a text, or the exit, whichever comes first: the yield window. */
-  collectUntil(options: CollectOptions): Promise<Collected> {
+  async collectUntil(options: CollectOptions): Promise<Collected> {
+    checkOptions(collectOptions, options);
     return collectUntil(this.#queue, options, this.#clock);
   }
 
@@ -161,7 +166,9 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /** Ends the whole tree. Answers at once: whether the process still ran; `closed` resolves when everything is gone. */
-  async terminate({ forceAfterMs }: TerminateOptions = {}): Promise<boolean> {
+  async terminate(options: TerminateOptions = {}): Promise<boolean> {
+    checkOptions(terminateOptions, options);
+    const { forceAfterMs } = options;
     const grace = forceAfterMs === undefined ? {} : { timeoutMs: forceAfterMs };
     return (await this.#link.service['process/terminate']({ processId: this.id, ...grace })).running;
   }
@@ -182,10 +189,10 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Lets go of the output. A process that was started here is ended unless everything is over, and waited for until it is gone;
+   * What leaving the scope of `await using` does. Lets go of the output. A process that was started here is ended unless everything is over, and waited for until it is gone;
    * one that was attached to runs on.
    */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     const { isComplete } = this.#queue;
     this.#queue.close();
     try {
@@ -201,6 +208,10 @@ export class ProcessHandle implements AsyncDisposable {
       // Ended and forgotten, or ended with its server: nothing to do.
       if (!isExecError(error, 'processNotFound') && !(error instanceof ConnectionClosedError)) throw error;
     }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   async *#chunks(): AsyncGenerator<OutputChunk> {

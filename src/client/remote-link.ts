@@ -16,6 +16,7 @@ import {
   isSessionMethod,
   requests,
 } from '../protocol/index.js';
+import { readParams } from '../protocol/read-params.js';
 import type { Channel, ChannelEnd } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
@@ -76,7 +77,7 @@ export class RemoteLink implements ExecLink {
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
-    const stub = (method: CallMethod) => [method, (params: object | null | undefined) => this.#call(method, params)];
+    const stub = (method: CallMethod) => [method, async (params: unknown) => this.#call(method, params)];
     const methods = Object.keys(requests);
     // oxlint-disable typescript/no-unsafe-assignment -- the table meets dynamic names: one function for each of its methods
     this.service = Object.fromEntries(methods.filter(isSessionMethod).map(stub));
@@ -116,7 +117,8 @@ export class RemoteLink implements ExecLink {
     return source;
   }
 
-  async attach(params: Params<'process/attach'>): Promise<Attached> {
+  async attach(given: Params<'process/attach'>): Promise<Attached> {
+    const params = readParams('process/attach', given);
     const { processId } = params;
     const leaving = this.#leaving.get(processId);
     if (leaving !== undefined) await leaving.catch(() => {}); // until then events may come that were meant for the one before
@@ -162,7 +164,9 @@ export class RemoteLink implements ExecLink {
     await this.#options.closed?.();
   }
 
-  #call<M extends CallMethod>(method: M, params: object | null | undefined): Promise<Result<M>> {
+  /** Checks the parameters before they are sent, because JSON silently turns some wrong values, such as NaN, into null. */
+  #call<M extends CallMethod>(method: M, given: unknown): Promise<Result<M>> {
+    const params: unknown = readParams(method, given);
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
     const call: PendingCall = { method, params: this.#encoded(method, params), answer: deferred() };
     this.#calls.add(call);
@@ -171,7 +175,7 @@ export class RemoteLink implements ExecLink {
     return answered.then((result) => v.parse(requests[method].result, result));
   }
 
-  #encoded(method: CallMethod, params: object | null | undefined): unknown {
+  #encoded(method: CallMethod, params: unknown): unknown {
     // A start's events may come together with its reply, so their queue is there before.
     if (method === 'process/start') this.follow(processIdIn(params), 0);
     if (method !== 'process/write') return params;

@@ -2,13 +2,17 @@
 
 import { joinBytes } from '../base/join-bytes.js';
 import type { Ending } from '../protocol/index.js';
+import { checkOptions } from '../protocol/read-params.js';
 import type { Client, StartOptions } from './client.js';
 import { type Input, piecesOf } from './input.js';
+import { runOptions } from './option-checks.js';
 import type { ProcessHandle } from './process-handle.js';
 
 export interface RunOptions extends Omit<StartOptions, 'argv' | 'prepared'> {
   /** Written to stdin, which is then closed. */
   readonly input?: Input;
+  /** Refused: the option is called `input`. */
+  readonly stdin?: never;
   /** Kept per stream; what comes after is counted and thrown away. 16 MiB when absent. */
   readonly maxOutputBytes?: number;
   /** Ends the process and its tree; the result tells how far it came. */
@@ -32,7 +36,8 @@ export interface RunResult {
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 
 export async function runCommand(client: Client, argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const { input, maxOutputBytes = defaultMaxOutputBytes, signal, ...start } = options;
+  checkOptions(runOptions, options);
+  const { input, maxOutputBytes = defaultMaxOutputBytes, signal, stdin: _stdin, ...start } = options;
   signal?.throwIfAborted();
   const io = start.io ?? { kind: 'pipe', stdin: input === undefined ? 'closed' : 'open' };
   await using child = await client.start({ ...start, io, argv });

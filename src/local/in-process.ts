@@ -2,6 +2,8 @@
 
 import { Client, type ExecLink, type OutputDelta } from '../client/index.js';
 import { type Params, type ProcessId, execError } from '../protocol/index.js';
+import { readParams } from '../protocol/read-params.js';
+import { checkedCommands, checkedService } from '../server/dispatch.js';
 import { Commands, Server, type ServerOptions, createExecService } from '../server/index.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
@@ -11,14 +13,15 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const listeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   const commands = new Commands(session, async (delta) => listeners.get(delta.processId)?.(delta));
   const link: ExecLink = {
-    service: createExecService(session),
-    commands: commands.service,
+    service: checkedService(createExecService(session)),
+    commands: checkedCommands(commands.service),
     onOutputDelta: (processId: ProcessId, listener: (delta: OutputDelta) => void) => {
       listeners.set(processId, listener);
       return { [Symbol.dispose]: () => void listeners.delete(processId) };
     },
     follow: session.follow.bind(session),
-    attach: async ({ processId, afterSeq, follow }: Params<'process/attach'>) => {
+    attach: async (params: Params<'process/attach'>) => {
+      const { processId, afterSeq, follow } = readParams('process/attach', params);
       const events = session.follow(processId, afterSeq ?? 0);
       if (follow === false) events.close();
       return { status: session.processes.get(processId).status(), events };

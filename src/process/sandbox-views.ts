@@ -3,6 +3,7 @@
 
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { shownValue } from '../base/shown-value.js';
 import { type SandboxPolicy, execError } from '../protocol/index.js';
 import { type View, everywhere } from './bubblewrap.js';
 import { protectedIn, protectedLinkIn } from './sandbox-protected.js';
@@ -169,10 +170,10 @@ function indispensable(): string[] {
 function rootsOf(policy: EnclosingPolicy): Folder[] {
   if (policy.type === 'readOnly') return [];
   return (policy.writableRoots ?? []).map((root) => {
-    if (!isAbsolute(root)) throw invalid(`writable roots must be absolute paths, got "${root}"`);
-    if (realPath(root) === undefined) throw invalid(`writable root "${root}" does not exist or cannot be reached`);
+    if (!isAbsolute(root)) throw invalid(`writable roots must be absolute paths, got ${shownValue(root)}`);
+    if (realPath(root) === undefined) throw invalid(`writable root ${shownValue(root)} does not exist or cannot be reached`);
     const folder = folderAt(root);
-    if (folder === undefined) throw invalid(`writable root "${root}" is not a folder`);
+    if (folder === undefined) throw invalid(`writable root ${shownValue(root)} is not a folder`);
     return folder;
   });
 }

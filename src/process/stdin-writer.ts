@@ -71,7 +71,8 @@ export class StdinWriter {
     const wasRefused = sending === 'again' && writeId !== undefined && this.#refused?.has(writeId) === true;
     if (bytes.length > freeBytes || wasRefused) {
       if (writeId !== undefined) forgetOldest((this.#refused ??= new Set()).add(writeId));
-      throw execError('stdinFull', { processId: this.#processId, offeredBytes: this.queuedBytes, freeBytes });
+      const { queuedBytes } = this;
+      throw execError('stdinFull', { processId: this.#processId, offeredBytes: bytes.length, queuedBytes, freeBytes });
     }
     const answer = this.#enqueue(bytes);
     if (writeId !== undefined) this.#remember(writeId, answer);

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { limit, processId } from './ids.js';
 import { mapOf } from './map.js';
-import { path } from './process.js';
+import { envPolicy, path } from './process.js';
 
 /** What may be read: everything. Codex had policies that limit it, and those are refused. */
 const fullRead = v.nullish(v.object({ type: v.literal('fullAccess') }));
@@ -33,7 +33,7 @@ export type SandboxPolicy = v.InferOutput<typeof sandboxPolicy>;
 const looseSize = v.object({ rows: v.pipe(v.number(), v.integer()), cols: v.pipe(v.number(), v.integer()) });
 
 export const commandExecParams = v.object({
-  command: v.pipe(v.array(v.string()), v.description('Program and arguments')),
+  command: v.pipe(v.array(v.string()), v.readonly(), v.description('Program and arguments')),
   processId: v.pipe(
     v.nullish(processId),
     v.description('Needed for tty, streaming and follow-up calls; private to the connection'),
@@ -53,11 +53,12 @@ export const commandExecParams = v.object({
   disableTimeout: v.pipe(v.nullish(v.boolean()), v.description('No time limit; not together with timeoutMs')),
   cwd: v.pipe(v.nullish(path), v.description("Path or file: URI; a relative path starts at the server's folder")),
   env: v.pipe(
-    v.nullish(mapOf(v.nullable(v.string()))),
+    v.nullish(v.pipe(mapOf(v.nullable(v.string())), v.readonly())),
     v.description(
-      "Laid over the server's environment without the variables whose names match *KEY*, *SECRET* or *TOKEN*; null unsets",
+      "Laid over the server's environment without the variables whose names match *KEY*, *SECRET* or *TOKEN*, or over what `envPolicy` takes; null unsets",
     ),
   ),
+  envPolicy: v.nullish(envPolicy),
   size: v.pipe(v.nullish(looseSize), v.description('Of the terminal; 24 rows of 80 columns when absent')),
   sandboxPolicy: v.pipe(v.nullish(sandboxPolicy), v.description('As is (dangerFullAccess) when absent')),
   permissionProfile: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server knows no profiles')),

@@ -6,7 +6,7 @@ const invalidRequest = -32600;
 const invalidParams = -32602;
 const internal = -32603;
 
-interface Row<D> {
+export interface Row<D> {
   readonly code: number;
   readonly text: (data: D) => string;
 }
@@ -31,8 +31,8 @@ export const errorTable = {
   /** More is offered to stdin than the child has read. Nothing of this write was taken. */
   stdinFull: row(
     -32020,
-    (d: { processId: string; offeredBytes: number; freeBytes: number }) =>
-      `stdin of process ${d.processId} is full: ${d.offeredBytes} bytes offered, ${d.freeBytes} bytes fit now`,
+    (d: { processId: string; offeredBytes: number; queuedBytes: number; freeBytes: number }) =>
+      `stdin of process ${d.processId} has room for ${d.freeBytes} bytes now, with ${d.queuedBytes} bytes unread, got ${d.offeredBytes} bytes`,
   ),
   tooManyProcesses: row(
     -32021,
@@ -75,7 +75,7 @@ export const errorTable = {
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
 
-type ErrorTable = typeof errorTable;
+export type ErrorTable = typeof errorTable;
 export type ErrorName = keyof ErrorTable;
 export type ErrorData<N extends ErrorName> = Parameters<ErrorTable[N]['text']>[0];
 const rows: { readonly [N in ErrorName]: Row<ErrorData<N>> } = errorTable;

@@ -14,13 +14,13 @@ const wellFormed = /^\P{Cs}*$/u;
 export const processId = v.pipe(
   v.string(),
   v.maxLength(processIdLength),
-  v.regex(wellFormed, 'must be well-formed Unicode, without half a surrogate pair'),
+  v.regex(wellFormed, 'well-formed Unicode'),
   v.brand('ProcessId'),
   v.description('Key of a process, chosen by the client: well-formed Unicode; not an operating-system pid'),
 );
 export type ProcessId = v.InferOutput<typeof processId>;
 
-/** For whoever is called without a wire, where nothing has read the parameters. */
+/** Whether a text may be the id of a process. */
 export function isProcessId(text: string): text is ProcessId {
   return v.is(processId, text);
 }
@@ -36,7 +36,7 @@ export const shortName = v.pipe(v.string(), v.maxLength(nameLength));
 
 export const writeId = v.pipe(
   v.string(),
-  v.minLength(1, 'writeId must not be empty'),
+  v.minLength(1),
   v.maxLength(writeIdLength),
   v.description('Makes a retry harmless: a write with an id already seen is not applied again'),
 );

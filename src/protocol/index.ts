@@ -2,7 +2,17 @@
 
 export { decodeBase64, encodeBase64 } from '../base/base64.js';
 export type { SandboxPolicy } from './command.js';
-export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
+export {
+  type ErrorData,
+  type ErrorName,
+  type ErrorTable,
+  ExecError,
+  type Row as ErrorRow,
+  errorTable,
+  execError,
+  isAnyExecError,
+  isExecError,
+} from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId, isProcessId } from './ids.js';
 export {
   type CommandMethod,
@@ -10,8 +20,10 @@ export {
   type ExecService,
   type Method,
   type Notification,
+  type Notifications,
   type Params,
   type ProcessEvent,
+  type Requests,
   type Result,
   type SessionMethod,
   isCommandMethod,
@@ -20,7 +32,7 @@ export {
   notifications,
   requests,
 } from './methods.js';
-export { OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
+export { type Output as OutputFrame, OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,
   EndReason,

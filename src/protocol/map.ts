@@ -5,17 +5,14 @@ import * as v from 'valibot';
 /** valibot leaves these out of a record without a word, lest one become the prototype of something. */
 const unusableNames = ['__proto__', 'prototype', 'constructor'];
 
-const listRefusal = 'must be an object, got a list';
-
 /** Refuses lists, and the names that could not be kept: what cannot be done is refused, never ignored. */
 export function mapOf<Value extends v.GenericSchema>(value: Value): v.RecordSchema<v.StringSchema<undefined>, Value, undefined> {
   const record = v.record(v.string(), value);
-  const nameRefused = v.record(v.string(), value, `nothing can be named ${unusableNames.join(', ')} here`);
-  const listRefused = v.record(v.string(), value, listRefusal);
+  const nameRefused = v.record(v.string(), value, `expected no member named ${unusableNames.join(', ')}`);
   return {
     ...record,
     '~run': (dataset, config) => {
-      if (Array.isArray(dataset.value)) return listRefused['~run']({ value: undefined }, config);
+      if (Array.isArray(dataset.value)) return record['~run']({ value: undefined }, config);
       return hasUnusableName(dataset.value) ? nameRefused['~run']({ value: undefined }, config) : record['~run'](dataset, config);
     },
   };
@@ -24,11 +21,10 @@ export function mapOf<Value extends v.GenericSchema>(value: Value): v.RecordSche
 /** An object whose members are all optional. One with a required member refuses lists by itself, because they lack the member. */
 export function optionalMembers<Entries extends v.ObjectEntries>(entries: Entries): v.ObjectSchema<Entries, undefined> {
   const object = v.object(entries);
-  const listRefused = v.object(entries, listRefusal);
   return {
     ...object,
     '~run': (dataset, config) =>
-      Array.isArray(dataset.value) ? listRefused['~run']({ value: undefined }, config) : object['~run'](dataset, config),
+      Array.isArray(dataset.value) ? object['~run']({ value: undefined }, config) : object['~run'](dataset, config),
   };
 }
 

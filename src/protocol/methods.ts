@@ -260,8 +260,8 @@ export const notifications = {
   'command/exec/outputDelta': { from: 'server', summary: 'Bytes a streamed command wrote.', params: outputDelta },
 } as const satisfies Record<string, NotificationRow>;
 
-type Requests = typeof requests;
-type Notifications = typeof notifications;
+export type Requests = typeof requests;
+export type Notifications = typeof notifications;
 export type Method = keyof Requests;
 export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
 export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;

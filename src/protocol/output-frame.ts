@@ -9,7 +9,8 @@
 import type { Notification } from './methods.js';
 import { type ProcessId, asProcessId } from './ids.js';
 
-type Output = Notification<'process/output'>;
+/** A chunk as a binary frame carries it. */
+export type Output = Notification<'process/output'>;
 
 const streams = ['stdout', 'stderr', 'pty'] as const;
 const headerBytes = 15;

@@ -31,7 +31,9 @@ export type Stream = v.InferOutput<typeof stream>;
 export const envPolicy = v.object({
   inherit: v.pipe(
     v.picklist(['all', 'core', 'none']),
-    v.description('What to take from the server: everything, the few variables every program wants, or nothing'),
+    v.description(
+      'What to take from the server: everything, the core variables (PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG, LC_ALL, LC_CTYPE, LOGNAME, USER), or nothing',
+    ),
   ),
   ignoreDefaultExcludes: v.pipe(
     v.nullish(v.boolean()),
@@ -46,7 +48,7 @@ export type EnvPolicy = v.InferOutput<typeof envPolicy>;
 /** An already resolved command, spawned exactly as given: no PATH lookup, no environment policy. */
 export const preparedSpec = v.object({
   program: v.pipe(path, v.description('Absolute path of the file to execute')),
-  argv: v.pipe(v.array(v.string()), v.minLength(1, 'argv must not be empty')),
+  argv: v.pipe(v.array(v.string()), v.minLength(1)),
   cwd: path,
   env: mapOf(v.string()),
   io,
@@ -60,12 +62,12 @@ export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
 export const startParams = v.object({
   processId,
   argv: v.pipe(
-    v.nullish(v.array(v.string())),
+    v.nullish(v.pipe(v.array(v.string()), v.readonly())),
     v.description('Program and arguments, at most 2 MiB unless the server is set otherwise; required unless `prepared` is given'),
   ),
   cwd: v.pipe(v.nullish(path), v.description("Absolute path or file: URI; the server's own folder when absent")),
   env: v.pipe(
-    v.nullish(mapOf(v.string())),
+    v.nullish(v.pipe(mapOf(v.string()), v.readonly())),
     v.description(
       'Variables laid over the policy; without a policy, the whole environment. At most 2 MiB in all, unless the server is set otherwise',
     ),

@@ -20,9 +20,9 @@ export interface AgentOptions {
   /** What to do when that session is dead: give up, or start afresh and say so. `fail` when absent. */
   readonly ifDead?: 'fail' | 'startFresh';
   readonly args?: readonly string[];
-  /** The whole environment of the program, beside what its adapter sets. */
+  /** Laid over what the program inherits, beside what its adapter sets. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What to inherit from the machine it runs on, under `env`. Nothing when absent. */
+  /** What to inherit from the machine it runs on, under `env`; the core variables when absent, as for `Client.start`. */
   readonly envPolicy?: EnvPolicy;
   /** `pty`: on a terminal of 200 columns and 50 rows. */
   readonly io?: 'pipe' | 'pty';
@@ -52,8 +52,8 @@ export interface Turn {
   readonly result: Promise<TurnResult>;
 }
 
-/** The program's environment is the caller's alone, unless told otherwise. */
-export const defaultEnvPolicy: EnvPolicy = { inherit: 'none' };
+/** PATH, HOME and the like of the machine it runs on, and what the caller sets. */
+export const defaultEnvPolicy: EnvPolicy = { inherit: 'core' };
 
 /** Patience for a program that has nothing more to do: it may save its session, or end the servers of its tools. */
 const defaultExitPatienceMs = 30_000;

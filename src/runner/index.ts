@@ -15,4 +15,11 @@ export { type LogLine, type ReadRunOptions, type RunHeader, readRun, runsIn } fr
 export type { RunWriter } from './run-writer.js';
 export { type ModelUsage, type Usage, addUsage, usageSince } from './usage.js';
 export { type RunSummary, summarizeRuns, totals } from './run-totals.js';
-export { type SdkProcess, type SdkSpawnOptions, sluiceSpawn } from './sdk-spawn.js';
+export {
+  type ErrorListener,
+  type ExitListener,
+  type SdkProcess,
+  type SdkSpawnOptions,
+  type Subscribe,
+  sluiceSpawn,
+} from './sdk-spawn.js';

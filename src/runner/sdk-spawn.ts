@@ -28,10 +28,11 @@ export interface SdkProcess {
   readonly off: Subscribe;
 }
 
-type ExitListener = (code: number | null, signal: string | null) => void;
-type ErrorListener = (error: Error) => void;
+export type ExitListener = (code: number | null, signal: string | null) => void;
+export type ErrorListener = (error: Error) => void;
 
-interface Subscribe {
+/** `on`, `once` and `off` of the process. */
+export interface Subscribe {
   (event: 'exit', listener: ExitListener): void;
   (event: 'error', listener: ErrorListener): void;
 }
@@ -63,6 +64,7 @@ class SpawnedProcess implements SdkProcess {
     this.#handle = client.start({
       argv: [command, ...args],
       env: Object.fromEntries(variables),
+      envPolicy: { inherit: 'none' }, // the SDK has put the whole environment together
       io: { kind: 'pipe', stdin: 'open' },
       ...(cwd === undefined ? {} : { cwd }),
     });

@@ -17,9 +17,10 @@ import {
   isSessionMethod,
   protocolVersion,
 } from '../protocol/index.js';
+import { readNotification, readParams } from '../protocol/read-params.js';
 import type { Connection, Reply } from '../rpc/connection.js';
 import { Commands } from './commands.js';
-import { callCommand, callService, familyOf, readNotification, readParams } from './dispatch.js';
+import { callCommand, callService, familyOf } from './dispatch.js';
 import { environmentInfo } from './environment-info.js';
 import { errorBodyOf } from './error-body.js';
 import { createExecService } from './exec-service.js';

@@ -56,7 +56,7 @@ export function commandRequest(params: Params<'command/exec'>, lender: Lender): 
         surroundings.cwd,
         params.cwd?.startsWith('file:') === true ? nativePath(params.cwd) : (params.cwd ?? '.'),
       ),
-      env: environmentOf(params.env ?? {}, surroundings),
+      env: environmentOf(params, surroundings),
       io: ioOf(params, { isTty, isStdinStreamed }),
       arg0: undefined,
     },
@@ -100,13 +100,14 @@ function ioOf({ size }: Params<'command/exec'>, form: { readonly isTty: boolean;
 
 export function terminalSize({ rows, cols }: { readonly rows: number; readonly cols: number }) {
   if (rows <= 0 || cols <= 0) throw invalid('command/exec size rows and cols must be greater than 0');
-  if (rows > largestSide || cols > largestSide) throw invalid(`command/exec size rows and cols must be at most ${largestSide}`);
+  if (rows > largestSide || cols > largestSide)
+    throw invalid(`command/exec size rows and cols must be at most ${largestSide}, got ${rows} and ${cols}`);
   return { rows, cols };
 }
 
-function environmentOf(changes: Readonly<Record<string, string | null>>, { env }: Surroundings): Record<string, string> {
-  const inherited = childEnvironment({ inherit: 'all' }, {}, env);
-  const kept = Object.entries({ ...inherited, ...changes }).filter((entry): entry is [string, string] => entry[1] !== null);
+function environmentOf({ env, envPolicy }: Params<'command/exec'>, surroundings: Surroundings): Record<string, string> {
+  const inherited = childEnvironment(envPolicy ?? { inherit: 'all' }, {}, surroundings.env);
+  const kept = Object.entries({ ...inherited, ...env }).filter((entry): entry is [string, string] => entry[1] !== null);
   return Object.fromEntries(kept);
 }
 

@@ -1,32 +1,16 @@
-// Method name and raw parameters -> validated -> service -> wire form. Bad parameters are answered here, once.
+// A method's name and its parameters -> a call of the service, in the order of the calls.
 
-import * as v from 'valibot';
 import {
   type CommandMethod,
   type CommandService,
   type ExecService,
   type Method,
-  type Notification,
   type Params,
   type SessionMethod,
-  execError,
-  notifications,
-  requests,
+  isCommandMethod,
+  isSessionMethod,
 } from '../protocol/index.js';
-
-/** The method's parameters, or an error that says which member is wrong and how. */
-export function readParams<M extends Method>(method: M, params: unknown): Params<M> {
-  const parsed = v.safeParse(requests[method].params, params);
-  if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
-  return parsed.output;
-}
-
-/** The same for a notification of the client's. */
-export function readNotification<N extends keyof typeof notifications>(method: N, params: unknown): Notification<N> {
-  const parsed = v.safeParse(notifications[method].params, params);
-  if (!parsed.success) throw execError('invalidParams', { problem: describeIssue(parsed.issues[0]) });
-  return parsed.output;
-}
+import { readParams } from '../protocol/read-params.js';
 
 /** Calls the handler before returning, so that calls keep their order. */
 export function callService<M extends SessionMethod>(service: ExecService, method: M, params: Params<M>): Promise<unknown> {
@@ -44,11 +28,22 @@ export function familyOf(method: Method): string {
   return method === 'environment/status' ? 'environment status' : 'exec';
 }
 
-function describeIssue(issue: v.BaseIssue<unknown>): string {
-  const path = issue.path?.map(({ key }) => String(key)).join('.');
-  const where = path ?? 'params';
-  // valibot words its own checks as "Invalid …: Expected …"; ours say what is wrong as they are.
-  return issue.message.startsWith('Invalid ')
-    ? `${where}: expected ${issue.expected ?? 'another value'}, got ${issue.received}`
-    : `${where}: ${issue.message}`;
+/** The service for in-process callers: it reads their parameters by the same schemas as those of a wire, and refuses them with the same errors. */
+export function checkedService(service: ExecService): ExecService {
+  const check = (method: SessionMethod) => [
+    method,
+    async (params: unknown) => callService(service, method, readParams(method, params)),
+  ];
+  // oxlint-disable-next-line typescript/no-unsafe-return -- the table meets dynamic names: one function for each of its methods
+  return Object.fromEntries(Object.keys(service).filter(isSessionMethod).map(check));
+}
+
+/** The same for the one-shot family. */
+export function checkedCommands(service: CommandService): CommandService {
+  const check = (method: CommandMethod) => [
+    method,
+    async (params: unknown) => callCommand(service, method, readParams(method, params)),
+  ];
+  // oxlint-disable-next-line typescript/no-unsafe-return -- the table meets dynamic names: one function for each of its methods
+  return Object.fromEntries(Object.keys(service).filter(isCommandMethod).map(check));
 }

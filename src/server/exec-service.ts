@@ -1,5 +1,6 @@
 // ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
 
+import { shownValue } from '../base/shown-value.js';
 import type { LogEntry, LogPage, ManagedProcess } from '../process/index.js';
 import { parseSignal } from '../process/index.js';
 import { type ExecService, type Page, type Params, execError } from '../protocol/index.js';
@@ -47,7 +48,7 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
     'process/signal': async ({ processId, signal }) => {
       const name = parseSignal(signal);
       if (name === undefined)
-        throw execError('invalidParams', { problem: `signal must be a POSIX name such as SIGINT, got "${signal}"` });
+        throw execError('invalidParams', { problem: `signal must be a POSIX name such as SIGINT, got ${shownValue(signal)}` });
       return { delivered: (await processes.find(processId)?.signal(name)) ?? false };
     },
 

@@ -4,10 +4,54 @@ export { type CommandStarted, Commands, type TellOutput } from './commands.js';
 export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 export { createExecService } from './exec-service.js';
 export { FrontDoor, type FrontDoorOptions } from './front-door.js';
-export { createLogger } from './logger.js';
-export { ServerMetrics } from './metrics.js';
+export { type LogSink, type LoggerOptions, type OwnedLogger, createLogger } from './logger.js';
+export { type Gauges, type Metrics, ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
-export { type EventCursor, Session, type SessionContext } from './session.js';
-export type { Identity } from './session-table.js';
+export { type EventCursor, type Parked, Session, type SessionContext } from './session.js';
+export type { Holder, Identity, SessionLimits, SessionTable } from './session-table.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';
+export type { Waits } from './waits.js';
+export type { CredentialSource, JwtKeySource } from './auth/credentials.js';
+export type { JwtRules } from './auth/jwt.js';
+
+// Named by the signatures above.
+export type { LogFields, LogLevel, Logger } from '../base/logger.js';
+export type {
+  Backend,
+  BackendName,
+  ByteCounter,
+  Child,
+  ChildEvents,
+  ChildInput,
+  KeptRequest,
+  LogEntry,
+  LogPage,
+  LogReader,
+  ManagedProcess,
+  OutputLog,
+  Position,
+  ProcessLimits,
+  ProcessOptions,
+  ProcessTable,
+  ProcessTree,
+  ProgramSettings,
+  RequestLimits,
+  ResolvedCommand,
+  Retention,
+  Sandbox,
+  SandboxOptions,
+  Sending,
+  Settlement,
+  SpawnSpec,
+  StdinLimits,
+  TableLimits,
+  Taken,
+  TreeLook,
+  TreeMember,
+  WaitStatus,
+  WriteStatus,
+} from '../process/index.js';
+export type { ConnectionLimits } from '../rpc/connection.js';
+export type { JsonLimits } from '../rpc/message.js';
+export type { ListenEndpoint, StdioEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';

@@ -2,8 +2,9 @@
 
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { shownValue } from '../base/shown-value.js';
 import { type ProcessOptions, type SpawnSpec, childEnvironment } from '../process/index.js';
-import { type Io, type PreparedSpec, type StartParams, execError, isProcessId } from '../protocol/index.js';
+import { type Io, type PreparedSpec, type StartParams, execError } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 
 /** The server's own folder and variables, for callers that leave the choice to it. */
@@ -16,7 +17,6 @@ export interface Surroundings {
 const defaultSize = { rows: 24, cols: 80 };
 
 export function processOptions(params: StartParams, surroundings: Surroundings, policy: ExecPolicy): ProcessOptions {
-  if (!isProcessId(params.processId)) throw invalid('processId must be well-formed Unicode of at most 256 characters');
   refuseUnenforceable(params);
   const { prepared } = params;
   const form = prepared === undefined || prepared === null ? 'direct' : 'prepared';
@@ -78,11 +78,11 @@ function ioOf({ io, tty, pipeStdin }: StartParams): Io {
 export function nativePath(cwd: string): string {
   if (isAbsolute(cwd)) return cwd;
   // Without the slash a URI is relative, and would be taken from the root folder.
-  if (!/^file:\//i.test(cwd)) throw invalid(`cwd must be an absolute path or a file:/ URI, got "${cwd}"`);
+  if (!/^file:\//i.test(cwd)) throw invalid(`cwd must be an absolute path or a file:/ URI, got ${shownValue(cwd)}`);
   try {
     return fileURLToPath(cwd);
   } catch (error) {
-    throw execError('invalidParams', { problem: `cwd URI "${cwd}" names no path on this machine` }, { cause: error });
+    throw execError('invalidParams', { problem: `cwd URI ${shownValue(cwd)} names no path on this machine` }, { cause: error });
   }
 }
 

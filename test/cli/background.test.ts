@@ -35,6 +35,14 @@ describe('the server in the background', () => {
     assert.match((await background.run(['serve', '--stop'])).stderr, /^sluice: no server is running in the background\n$/);
   });
 
+  test('gives a command the variables of the shell, and none that only the server has', async () => {
+    await using background = new Background();
+    await background.good(['serve', '--daemon'], { env: { LC_CTYPE: 'server', LOGNAME: 'server' } });
+    const show = ['--', 'sh', '-c', 'echo "${LC_CTYPE-none} ${LOGNAME-none}"'];
+    await background.good(['exec', '-d', '--name', 'shown', ...show], { env: { LC_CTYPE: 'shell', LOGNAME: undefined } });
+    assert.equal(await background.good(['logs', '--follow', 'shown']), 'shell none\n');
+  });
+
   test('is started once when two shells need it at the same time', async () => {
     await using background = new Background();
     const names = ['a', 'b', 'c', 'd'];

@@ -180,22 +180,6 @@ export function controlNeverWaits(connector: Connector): void {
       }
     });
 
-    test('the environment is exactly what was given', async () => {
-      await using client = await connector.connect();
-      for (const [, io] of bothKinds) {
-        const result = await client.run(['/usr/bin/env'], { cwd: '/', env: { ONLY: 'this', EMPTY: '' }, io });
-        assert.deepEqual(result.stdout.text.split(/\r?\n/).filter(Boolean).toSorted(), ['EMPTY=', 'ONLY=this']);
-      }
-    });
-
-    test('an environment policy inherits what it says', async () => {
-      await using client = await connector.connect();
-      const envPolicy = { inherit: 'core', set: { ADDED: 'yes' } } as const;
-      const { stdout } = await client.run(['/usr/bin/env'], { cwd: '/', envPolicy, env: { LAST: 'word' } });
-      const names = stdout.text.split('\n').map((line) => line.split('=')[0]);
-      assert.ok(names.includes('PATH') && names.includes('ADDED') && names.includes('LAST'));
-    });
-
     test('a prepared command is spawned exactly as given', async () => {
       await using client = await connector.connect();
       const prepared = { program: '/bin/sh', argv: ['named', '-c', 'echo "$0 $PWD"'], cwd: '/tmp', env: {}, io: closedPipe };

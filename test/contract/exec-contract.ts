@@ -5,10 +5,12 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { bounded } from './bounded.js';
 import type { Connector } from './connector.js';
 import { controlNeverWaits } from './control-never-waits.js';
+import { environmentContract } from './environment.js';
 import { everyByte } from './every-byte.js';
 import { honestEndings } from './honest-endings.js';
 import { nothingLeftBehind } from './nothing-left-behind.js';
 import { oneShot } from './one-shot.js';
+import { refusals } from './refusals.js';
 
 export function execContract(connector: Connector): void {
   describe(connector.name, () => {
@@ -19,5 +21,7 @@ export function execContract(connector: Connector): void {
     controlNeverWaits(connector);
     nothingLeftBehind(connector);
     oneShot(connector);
+    environmentContract(connector);
+    refusals(connector);
   });
 }

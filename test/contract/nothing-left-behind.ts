@@ -92,6 +92,14 @@ export function nothingLeftBehind(connector: Connector): void {
       assert.deepEqual(await living([pid]), []);
     });
 
+    test('closing a handle ends its process too, and a second time does no harm', async () => {
+      await using client = await connector.connect();
+      const child = await client.start(shell('sleep 60'));
+      await child.close();
+      assert.deepEqual(await living([child.pid]), []);
+      await child.close();
+    });
+
     test('closing the client ends every process, also those that nobody reads and that ignore requests', async () => {
       await using client = await connector.connect();
       const pids: number[] = [];

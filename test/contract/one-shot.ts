@@ -28,13 +28,13 @@ export function oneShot(connector: Connector): void {
         yield 'one ';
         yield Buffer.from('two');
       }
-      for (const stdin of ['one two', Buffer.from('one two'), coming()]) {
-        assert.equal((await client.exec(['cat'], { stdin })).stdout, 'one two');
+      for (const input of ['one two', Buffer.from('one two'), coming()]) {
+        assert.equal((await client.exec(['cat'], { input })).stdout, 'one two');
       }
       const large = 'x'.repeat(3_000_000);
-      const { stdoutBytes } = await client.exec(['cat'], { stdin: large });
+      const { stdoutBytes } = await client.exec(['cat'], { input: large });
       assert.equal(stdoutBytes, large.length);
-      assert.equal((await client.exec(['true'], { stdin: large, timeoutMs: 'none' })).exitCode, 0); // what it does not read is nobody's loss
+      assert.equal((await client.exec(['true'], { input: large, timeoutMs: 'none' })).exitCode, 0); // what it does not read is nobody's loss
     });
 
     test('passes its output on as it comes, within a cap', async () => {

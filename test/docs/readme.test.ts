@@ -20,6 +20,12 @@ function blocks(language: string): string[] {
   return Array.from(readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), ([, block]) => block ?? '');
 }
 
+/** The programs, in their order, each with what it prints where the README says so. */
+function programs(): { readonly language: string; readonly code: string; readonly prints: string | undefined }[] {
+  const pattern = /^```(ts|js)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms;
+  return Array.from(readme.matchAll(pattern), ([, language = '', code = '', prints]) => ({ language, code, prints }));
+}
+
 /** Runs the README's server until disposed. */
 async function served(command: string): Promise<AsyncDisposable> {
   const server = spawn(join(root, 'dist', 'bin', 'sluice.cjs'), command.split(' ').slice(2), {
@@ -37,7 +43,7 @@ async function served(command: string): Promise<AsyncDisposable> {
 
 describe('the README', () => {
   guardAgainstLeaks();
-  const snippets = blocks('ts');
+  const snippets = programs();
 
   before(() => {
     // In the package itself npx would install it first, and so build it anew while other tests use it.
@@ -46,7 +52,9 @@ describe('the README', () => {
     mkdirSync(join(modules, '.bin'), { recursive: true });
     symlinkSync(root, join(modules, 'sluice'));
     symlinkSync('../sluice/dist/bin/sluice.cjs', join(modules, '.bin', 'sluice'));
-    for (const [index, snippet] of snippets.entries()) writeFileSync(join(folder, `snippet-${index}.ts`), snippet);
+    // A program in JavaScript runs as it stands, on the oldest Node too.
+    for (const [index, { language, code }] of snippets.entries())
+      writeFileSync(join(folder, `snippet-${index}.${language}`), code);
     const options = { composite: false, declaration: false, sourceMap: false, outDir: '.', rootDir: '.' };
     const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['*.ts'], exclude: [] };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
@@ -54,7 +62,8 @@ describe('the README', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   test('has TypeScript snippets that compile', () => {
-    assert.ok(snippets.length >= 3);
+    assert.deepEqual([...new Set(snippets.map(({ language }) => language))].toSorted(), ['js', 'ts']);
+    assert.equal(snippets.filter(({ prints }) => prints !== undefined).length, blocks('text').length);
     const compiled = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-p', folder], { encoding: 'utf8' });
     assert.equal(compiled.stdout, '');
     assert.equal(compiled.status, 0);
@@ -62,10 +71,10 @@ describe('the README', () => {
 
   const [runCommand = '', testCommand = '', serveCommand = ''] = blocks('sh').map((block) => block.trim());
 
-  for (const [index, expected] of blocks('text').entries()) {
+  for (const [index, { code, prints: expected }] of snippets.entries()) {
+    if (expected === undefined) continue;
     test(`shows in snippet ${index + 1} what it prints`, async () => {
-      await using _server =
-        snippets[index]?.includes('unix:///tmp/sluice.sock') === true ? await served(serveCommand) : undefined;
+      await using _server = code.includes('unix:///tmp/sluice.sock') ? await served(serveCommand) : undefined;
       const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: folder });
       // npm may have something to say about the machine's own settings.
       const stderr = ran.stderr.replaceAll(/^npm (?:warn|notice) .*\n/gm, '');

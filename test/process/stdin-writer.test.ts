@@ -106,10 +106,16 @@ describe('the cap', () => {
       () => write('y'.repeat(6)),
       (error) => {
         assert.ok(isExecError(error, 'stdinFull'));
-        assert.deepEqual(error.data, { processId: 'p', offeredBytes: 15, freeBytes: 5 });
+        assert.deepEqual(error.data, { processId: 'p', offeredBytes: 6, queuedBytes: 15, freeBytes: 5 });
+        assert.equal(error.message, 'stdin of process p has room for 5 bytes now, with 15 bytes unread, got 6 bytes');
         return true;
       },
     );
+  });
+
+  test('a single write beyond it is refused with its own size', () => {
+    const { write } = open();
+    assert.throws(() => write('y'.repeat(21)), /has room for 20 bytes now, with 0 bytes unread, got 21 bytes/);
   });
 
   test('a write of exactly what is free is taken', async () => {

@@ -110,7 +110,7 @@ describe('a run', () => {
     assert.equal((await run.finish()).kind, 'completed');
   });
 
-  test('gives the program its environment, what its machine has, and not what it must not see', async () => {
+  test('gives the program its environment, the core variables of its machine, and not what it must not see', async () => {
     await using client = connectInProcess({ surroundings: { cwd: '/', env: { ...env, HOME: '/somewhere', OTHER: '1' } } });
     const adapter = {
       ...fixtureAdapter(),
@@ -120,7 +120,7 @@ describe('a run', () => {
         unset: ['NESTED'],
       }),
     };
-    const run = start(client, 'x', { adapter, env: { MINE: 'mine', NESTED: '1' }, envPolicy: { inherit: 'core' } });
+    const run = start(client, 'x', { adapter, env: { MINE: 'mine', NESTED: '1' } });
     await run.outcome;
     assert.ok(brief(await all(run.events)).includes('1 raw stdout "/somewhere|none|mine|none|by adapter"'));
   });

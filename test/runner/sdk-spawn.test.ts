@@ -39,6 +39,12 @@ describe('a process for the Agent SDK', () => {
     }
   });
 
+  test('has exactly the environment that the SDK has put together', async () => {
+    await using client = connectInProcess();
+    const child = sluiceSpawn(client)({ command: '/usr/bin/env', args: [], env: { ONLY: 'this', UNSET: undefined } });
+    assert.equal(await textOf(child), 'ONLY=this\n');
+  });
+
   test('is killed by kill and by the abort signal', async () => {
     await using client = connectInProcess();
     const stop = new AbortController();

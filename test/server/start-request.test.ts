@@ -156,7 +156,7 @@ describe('the folder', () => {
     const folders = ['src', './src', 'file:src', 'file:../src', 'https://host/x', 'C:\\x', ''];
     assert.deepEqual(
       folders.map((cwd) => refusal(() => folderOf(cwd))),
-      folders.map((cwd) => `invalidParams: cwd must be an absolute path or a file:/ URI, got "${cwd}"`),
+      folders.map((cwd) => `invalidParams: cwd must be an absolute path or a file:/ URI, got ${JSON.stringify(cwd)}`),
     );
   });
 

@@ -101,6 +101,7 @@ export class InTerminal implements AsyncDisposable {
       argv: [...command, ...args],
       io: { kind: 'pty', rows: 30, cols: 90 },
       env: Object.fromEntries(variables.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
+      envPolicy: { inherit: 'none' }, // a variable that is undefined must not come back by inheritance
     });
     return new InTerminal(client, child);
   }

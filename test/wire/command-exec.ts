@@ -160,7 +160,12 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           -32603,
           /^failed to spawn command: .*\/no\/such/,
         ],
-        ['parameters of the wrong form (differs: -32602, not -32600)', { command: 'true' }, -32602, /^command: expected Array/],
+        [
+          'parameters of the wrong form (differs: -32602, not -32600)',
+          { command: 'true' },
+          -32602,
+          'command: expected a list of strings, got "true"',
+        ],
       ];
       for (const [what, params, code, text] of rows) {
         test(what, async () => {

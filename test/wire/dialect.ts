@@ -187,21 +187,24 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
     test('a list where a map belongs is refused with its place, and nothing is started', async () => {
       await using peer = await open();
       const greeting = errorOf(await peer.request('initialize', { clientName: 'raw', resumeSessionId: null, cursors: [1] }));
-      assert.deepEqual([greeting.code, greeting.message], [-32602, 'cursors: must be an object, got a list']);
+      assert.deepEqual([greeting.code, greeting.message], [-32602, 'cursors: expected an object of numbers, got [1]']);
       await peer.greet();
       const prepared = { program: '/bin/true', argv: ['true'], cwd: '/', env: ['A=B'], io: { kind: 'pipe', stdin: 'closed' } };
-      for (const [place, params] of [
-        ['env', { argv: ['env'], env: ['A=B'] }],
-        ['env', { argv: ['env'], env: [] }],
-        ['envPolicy.set', { argv: ['env'], envPolicy: { inherit: 'none', set: ['A=B'] } }],
-        ['metadata', { argv: ['env'], env: {}, metadata: ['note'] }],
-        ['prepared.env', { prepared }],
+      for (const [problem, params] of [
+        ['env: expected an object of strings, got ["A=B"]', { argv: ['env'], env: ['A=B'] }],
+        ['env: expected an object of strings, got []', { argv: ['env'], env: [] }],
+        [
+          'envPolicy.set: expected an object of strings, got ["A=B"]',
+          { argv: ['env'], envPolicy: { inherit: 'none', set: ['A=B'] } },
+        ],
+        ['metadata: expected an object, got ["note"]', { argv: ['env'], env: {}, metadata: ['note'] }],
+        ['prepared.env: expected an object of strings, got ["A=B"]', { prepared }],
       ] as const) {
         const { code, message } = errorOf(await peer.request('process/start', { processId: 'p', ...params }));
-        assert.deepEqual([code, message], [-32602, `${place}: must be an object, got a list`]);
+        assert.deepEqual([code, message], [-32602, problem]);
       }
       const command = errorOf(await peer.request('command/exec', { command: ['env'], env: ['A=B'] }));
-      assert.deepEqual([command.code, command.message], [-32602, 'env: must be an object, got a list']);
+      assert.deepEqual([command.code, command.message], [-32602, 'env: expected an object of strings or nulls, got ["A=B"]']);
       assert.equal(errorOf(await peer.request('process/list', ['all'])).code, -32602);
       assert.deepEqual(resultOf(await peer.request('process/list')), { processes: [] });
     });

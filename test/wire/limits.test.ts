@@ -173,25 +173,35 @@ describe('limits', () => {
   });
 
   for (const [member, method, params, problem] of [
-    ['a name', 'process/signal', { processId: 'p', signal: 'S'.repeat(257) }, 'signal: expected <=256, got 257'],
+    [
+      'a name',
+      'process/signal',
+      { processId: 'p', signal: 'S'.repeat(257) },
+      `signal: expected a string of at most 256 characters, got ${cut('S', 257)}`,
+    ],
     [
       'the id of a session',
       'process/attach',
       { processId: 'p', sessionId: 's'.repeat(257) },
-      'sessionId: expected <=256, got 257',
+      `sessionId: expected a string of at most 256 characters, got ${cut('s', 257)}`,
     ],
-    ['a path', 'process/start', { ...start('p'), cwd: `/${'d'.repeat(16_384)}` }, 'cwd: expected <=16384, got 16385'],
+    [
+      'a path',
+      'process/start',
+      { ...start('p'), cwd: '/'.repeat(16_385) },
+      `cwd: expected a string of at most 16384 characters, got ${cut('/', 16_385)}`,
+    ],
     [
       'a list of globs',
       'process/start',
       { ...start('p'), envPolicy: { inherit: 'all', exclude: Array.from({ length: 1_025 }, () => 'A*') } },
-      'envPolicy.exclude: expected <=1024, got 1025',
+      'envPolicy.exclude: expected a list of at most 1024 strings, got ["A*", "A*", "A*", …] (1025 items)',
     ],
     [
       'a glob',
       'process/start',
       { ...start('p'), envPolicy: { inherit: 'all', includeOnly: ['A'.repeat(257)] } },
-      'envPolicy.includeOnly.0: expected <=256, got 257',
+      `envPolicy.includeOnly[0]: expected a string of at most 256 characters, got ${cut('A', 257)}`,
     ],
   ] as const) {
     test(`the length of ${member}`, async () => {
@@ -217,3 +227,8 @@ describe('limits', () => {
     }
   });
 });
+
+/** How an error shows a text of so many of one character. */
+function cut(character: string, length: number): string {
+  return `"${character.repeat(60)}…" (${length} characters)`;
+}
