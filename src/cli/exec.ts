@@ -16,9 +16,9 @@ import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
 import { requireReadableInput } from './own-input.js';
 import { KeptOutput, OwnStreams } from './output-sink.js';
-import { complain, print, printError } from './own-output.js';
+import { complain, print } from './own-output.js';
 import { SignalRelay } from './signal-relay.js';
-import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
+import { type NamedServer, detachedText, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
 const options = {
   stream: {
@@ -126,13 +126,13 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   switch (parting) {
     case 'detached':
       await child.release();
-      await terminal?.tidy();
+      await streams.tidy();
       raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
-      await printError('\n');
-      await complain(`detached; "sluice attach ${child.id}" comes back to it`);
+      await streams.tell(detachedText(child.id, flags));
       return 0;
     case 'ended': {
       const ending = await child.closed;
+      if (ending.kind !== 'code') await streams.tidy();
       if (kept !== undefined) await printKept(ending, kept.result(), { json: flags.json, streams });
       if (ending.kind === 'lost') await streams.tell(await lossText(client));
       if (ending.reason === 'disconnected') await streams.tell('the server has stopped, and has ended the command');

@@ -6,7 +6,7 @@ import { type Flags, UsageError, defineCommand } from './command.js';
 import { onSignals } from './inherited-signals.js';
 import { gapLine } from './output-sink.js';
 import { print } from './own-output.js';
-import { PlainText } from './plain-text.js';
+import { type ByteFilter, filterFor } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 
@@ -21,7 +21,7 @@ const options = {
   tail: { kind: 'number', short: 'n', placeholder: 'LINES', meaning: 'Begin with the last lines only.' },
   'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Begin after this sequence number.' },
   stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
-  raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
+  raw: { kind: 'switch', meaning: 'Leave all escape sequences in, wherever the output goes.' },
   ...serverOptions,
 } as const;
 
@@ -45,7 +45,7 @@ export const logs = defineCommand(
     usage: '[OPTIONS] NAME',
     about:
       'Prints what a process wrote, as far as it is retained, running or ended. Where something is missing, a line says how much. ' +
-      'Escape sequences are left out unless the output is a terminal.',
+      'Escape sequences are left out unless the output is a terminal; there only those are that ask the terminal for an answer.',
     examples: [
       { line: 'sluice logs web', meaning: 'everything' },
       { line: 'sluice logs -f -n 20 web', meaning: 'the last 20 lines, then what comes' },
@@ -66,7 +66,7 @@ export const logs = defineCommand(
 );
 
 async function printLog(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<void> {
-  const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
+  const printer = new Printer(await filterFor(flags));
   const endSeq = status.nextSeq - 1;
   let cursor: Cursor = { afterSeq: flags['since-seq'] ?? 0 };
   if (flags.tail !== undefined) {
@@ -136,23 +136,24 @@ function lastLines(pieces: readonly Piece[], lines: number): Piece[] {
 const lineFeed = 0x0a;
 
 class Printer {
-  readonly #plain: Map<Piece['stream'], PlainText> | undefined;
+  readonly #createFilter: (() => ByteFilter) | undefined;
+  readonly #filters = new Map<Piece['stream'], ByteFilter>();
   #isLineBegun = false;
 
-  constructor({ isPlain }: { readonly isPlain: boolean }) {
-    this.#plain = isPlain ? new Map() : undefined;
+  constructor(createFilter: (() => ByteFilter) | undefined) {
+    this.#createFilter = createFilter;
   }
 
   async print({ stream, bytes, droppedBytes }: Piece): Promise<void> {
     if (droppedBytes > 0) await this.#write(Buffer.from(`${this.#isLineBegun ? '\n' : ''}${gapLine(droppedBytes)}`));
-    if (this.#plain === undefined) return this.#write(bytes);
-    const text = this.#plain.get(stream) ?? new PlainText();
-    this.#plain.set(stream, text);
-    return this.#write(text.push(bytes));
+    const filter = this.#filters.get(stream) ?? this.#createFilter?.();
+    if (filter === undefined) return this.#write(bytes);
+    this.#filters.set(stream, filter);
+    return this.#write(filter.push(bytes));
   }
 
   async end(): Promise<void> {
-    for (const text of this.#plain?.values() ?? []) await this.#write(text.end());
+    for (const filter of this.#filters.values()) await this.#write(filter.end());
   }
 
   async #write(bytes: Uint8Array): Promise<void> {

@@ -3,6 +3,7 @@
 import type { Ending, ProcessStatus } from '../protocol/index.js';
 import { paint } from './colour.js';
 import { qualifiedName } from './server-choice.js';
+import { quoted } from './shell-words.js';
 import { visible } from './visible-text.js';
 
 export function processTable(
@@ -63,10 +64,4 @@ function sizeOf(bytes: number): string {
   const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
   const value = bytes / 1024 ** power;
   return `${power === 0 ? value : value.toFixed(1)}${units[power]}`;
-}
-
-/** As one would type it; control characters cannot play tricks on the terminal. */
-function quoted(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  return `'${visible(word).replaceAll("'", `'\\''`)}'`;
 }

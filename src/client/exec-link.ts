@@ -20,6 +20,8 @@ export interface EventSource {
   readonly ending: Ending | undefined;
   /** The last event of the process has come, whether or not it was taken: everything is over, and `ending` is known unless it came before. */
   readonly isComplete?: boolean;
+  /** Events up to this number had happened before the present connection; 0 when absent. */
+  readonly replayedSeq?: Seq;
   /** The server no longer knows the process, while somebody here still waited for it: what was not heard of it will not be. */
   readonly isForgotten?: boolean;
   close(): void;

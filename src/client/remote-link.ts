@@ -127,6 +127,7 @@ export class RemoteLink implements ExecLink {
     try {
       const { process: status, afterBytes } = await this.#call('process/attach', params);
       events.beginsAfter(afterBytes);
+      events.replaysUpTo(status.nextSeq - 1);
       this.#guests.set(processId, params);
       if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
       return { status, events };
@@ -229,8 +230,11 @@ export class RemoteLink implements ExecLink {
   }
 
   /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
-  #greeted({ sessionId, forgotten = [] }: Result<'initialize'>): void {
+  #greeted({ sessionId, forgotten = [], lastSeqs = {} }: Result<'initialize'>): void {
     this.#sessionId = sessionId;
+    // Of the processes of others, the answer to joining them again tells.
+    for (const [id, source] of this.#sources)
+      if (!this.#guests.has(id)) source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
     const joining = [...this.#calls].map(joinedBy);
     const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
     for (const id of over) this.#sources.get(id)?.forget();
@@ -242,11 +246,14 @@ export class RemoteLink implements ExecLink {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
-    connection.call('process/attach', { ...params, ...cursor }).catch((error: unknown) => {
-      if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
-      this.#guests.delete(processId);
-      source?.end();
-    });
+    connection
+      .call('process/attach', { ...params, ...cursor })
+      .then((result) => source?.replaysUpTo(v.parse(requests['process/attach'].result, result).process.nextSeq - 1))
+      .catch((error: unknown) => {
+        if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
+        this.#guests.delete(processId);
+        source?.end();
+      });
   }
 
   #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
@@ -254,6 +261,7 @@ export class RemoteLink implements ExecLink {
     this.#connection = undefined;
     if (this.#isOver) return;
     if (isFinal || reconnectMs === 0) return this.#end(problem);
+    for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
     void this.#comeBack();
   }

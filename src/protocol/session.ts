@@ -57,6 +57,12 @@ export const initializeResult = v.object({
       'When resuming: those of the cursors whose processes the session does not know. Nothing more will come of them',
     ),
   ),
+  lastSeqs: v.pipe(
+    v.optional(mapOf(seq)),
+    v.description(
+      'When resuming: the last number so far of each process among the cursors. What comes up to it was written while the client was away',
+    ),
+  ),
 });
 
 export const attachParams = v.object({

@@ -134,15 +134,12 @@ export class Attachment implements Holder {
       commands: { current: undefined },
     };
     this.#context.onGreeted();
-    const forgotten = Object.keys(cursors ?? {})
-      .map(asProcessId)
-      .filter((id) => isResumed && !session.remembers(id));
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
       environmentInfo: environmentInfo(session.surroundings),
       capabilities: agreement,
-      ...(forgotten.length === 0 ? {} : { forgotten }),
+      ...(isResumed ? whatBecameOf(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
     };
     return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
   }
@@ -287,4 +284,15 @@ export class Attachment implements Holder {
     }
     this.#state = { kind: 'over' };
   }
+}
+
+/** For a client that is back: which of its processes are no more, and how far the others have come. */
+function whatBecameOf(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
+  const known = ids.map((id) => ({ id, lastSeq: session.lastSeqOf(id) }));
+  const forgotten = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [id] : []));
+  const lastSeqs = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [] : [[id, lastSeq] as const]));
+  return {
+    ...(forgotten.length === 0 ? {} : { forgotten }),
+    ...(lastSeqs.length === 0 ? {} : { lastSeqs: Object.fromEntries(lastSeqs) }),
+  };
 }

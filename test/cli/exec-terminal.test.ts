@@ -90,11 +90,12 @@ describe('sluice exec -t', () => {
     const pid = Number(/pid=(\d+)/.exec(await terminal.see(/pid=\d+/))?.[1]);
     await terminal.type('\u0010\u0011');
     const { text, code } = await terminal.rest();
-    assert.match(text, /sluice: detached; "sluice attach shell" comes back to it\r\n$/);
+    const [, line = ''] = /[$#>] \r+\nsluice: detached; "(.*)" comes back to it\r+\n$/.exec(text) ?? assert.fail(text);
+    assert.equal(line, `sluice attach --connect ${server.url} shell`);
     assert.equal(code, 0);
     assert.deepEqual(await living([pid]), [pid]);
 
-    await using again = await InTerminal.open(['attach', '--connect', server.url, 'shell']);
+    await using again = await InTerminal.open(line.split(' ').slice(1));
     await again.see('pid='); // replayed
     await again.type('echo $x; exit 9\r');
     const rest = await again.rest();
