@@ -122,10 +122,31 @@ describe('the server in the background', () => {
     const taken = await background.run(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
     assert.deepEqual([taken.status, taken.stderr], [125, 'sluice: process worker-1 already exists\n']);
     assert.match((await background.run(['kill', 'wroker-1'])).stderr, /there is no process "wroker-1"; did you mean worker-1\?/);
-    assert.match(
-      (await background.run(['kill', 'worker'])).stderr,
-      /"worker" can be \w{8}\/worker-1 or \w{8}\/worker-2; say which/,
+    // The beginning of a name is none.
+    for (const [name, hint] of [
+      ['worker', 'did you mean worker-1 or worker-2?'],
+      ['web', '"sluice ps" lists them'],
+    ] as const) {
+      for (const command of [
+        ['kill'],
+        ['logs'],
+        ['attach'],
+        ['snapshot'],
+        ['wait'],
+        ['send', '--eof'],
+        ['resize', '--', name, '9x9'],
+      ]) {
+        const { status, stderr } = await background.run(command.includes(name) ? command : [...command, name]);
+        assert.deepEqual([status, stderr], [125, `sluice: there is no process "${name}"; ${hint}\n`], command[0]);
+      }
+    }
+    for (const name of ['worker-3', 'worker-4']) await background.good(['exec', '-d', '--name', name, '--', 'sleep', '600']);
+    assert.equal(
+      (await background.run(['kill', 'w'])).stderr,
+      'sluice: there is no process "w"; 4 names begin so: worker-2, worker-3, worker-4...\n',
     );
+    assert.equal((await background.good(['ps', '-q', '-r'])).split('\n').length - 1, 4);
+    assert.equal(await background.good(['kill', 'worker-3', 'worker-4']), '');
     const [{ sessionId = '' } = {}] = JSON.parse(await background.good(['ps', '--json'])) as ProcessStatus[];
     assert.equal(await background.good(['kill', `${sessionId.slice(0, 8)}/worker-1`]), '');
     assert.equal(await background.good(['kill', 'worker-2']), '');

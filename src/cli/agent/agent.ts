@@ -27,6 +27,7 @@ import { print } from '../own-output.js';
 import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
+import { findRun } from './find-run.js';
 import { sendLines } from './prompts.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
@@ -200,8 +201,7 @@ async function logs(flags: AgentFlags, [name]: readonly string[]): Promise<numbe
     for (const each of runs) await print(flags.json ? jsonLine(each) : `${runLine(each)}\n`);
     return 0;
   }
-  const found = runs.findLast(({ runId, sessionId }) => runId.startsWith(name) || sessionId === name);
-  if (found === undefined) throw new UsageError(`there is no run "${name}"; "sluice agent logs" lists them`);
+  const found = findRun(runs, name);
   const view = new RunView({ isColoured: isColoured(process.stdout) });
   for await (const line of readRun(path.join(folder, `${found.runId}.jsonl`), { follow: flags.follow })) {
     if (flags.json) await print(jsonLine(line));
