@@ -2,7 +2,6 @@
 // sent twice without harm is not sent twice.
 
 import * as v from 'valibot';
-import type { Clock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import {
   type CommandService,
@@ -16,7 +15,7 @@ import {
   isSessionMethod,
   requests,
 } from '../protocol/index.js';
-import type { Channel, ChannelEnd } from '../rpc/channel.js';
+import type { ChannelEnd } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
@@ -29,26 +28,11 @@ import {
   repeatableWrite,
   sentAgain,
 } from './remote-call.js';
+import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
-import { type ConnectionState, comeBack } from './reconnect.js';
+import { comeBack } from './reconnect.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
-
-export interface RemoteOptions {
-  readonly clientName: string;
-  readonly clock: Clock;
-  /** Patience for the answer to `initialize`. */
-  readonly initializeMs: number;
-  /** How long to try to come back after a lost connection; 0 for channels that cannot be opened again. */
-  readonly reconnectMs: number;
-  /** Opens a channel to the same server. */
-  readonly open: () => Promise<Channel>;
-  /** Whether a failure to open proves that the server, and with it the session, is no more. */
-  readonly isGone?: (error: unknown) => boolean;
-  readonly onState?: (state: ConnectionState) => void;
-  /** What closing the link waits for at last. */
-  readonly closed?: () => Promise<unknown>;
-}
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -146,10 +130,14 @@ export class RemoteLink implements ExecLink {
     await leaving.finally(() => this.#leaving.delete(processId));
   }
 
-  async release(processId: ProcessId): Promise<string> {
-    const { sessionId } = await this.#call('process/release', { processId });
-    this.#sources.delete(processId);
-    return sessionId;
+  async release(params: Params<'process/release'>): Promise<Result<'process/release'>> {
+    const result = await this.#call('process/release', params);
+    this.#sources.delete(params.processId);
+    return result;
+  }
+
+  restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>> {
+    return this.#call('process/restart', params);
   }
 
   async close(): Promise<void> {

@@ -5,18 +5,11 @@ export type { SandboxPolicy } from './command.js';
 export { type ErrorData, type ErrorName, ExecError, errorTable, execError, isAnyExecError, isExecError } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId, isProcessId } from './ids.js';
 export {
-  type CommandMethod,
-  type CommandService,
-  type ExecService,
   type Method,
   type Notification,
   type Params,
   type ProcessEvent,
   type Result,
-  type SessionMethod,
-  isCommandMethod,
-  isMethod,
-  isSessionMethod,
   notifications,
   requests,
 } from './methods.js';
@@ -38,5 +31,14 @@ export type {
   StartParams,
   Stream,
 } from './process.js';
+export {
+  type CommandMethod,
+  type CommandService,
+  type ExecService,
+  type SessionMethod,
+  isCommandMethod,
+  isMethod,
+  isSessionMethod,
+} from './services.js';
 export type { EnvironmentInfo } from './session.js';
 export { protocolVersion } from './version.js';

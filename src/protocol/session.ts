@@ -82,3 +82,33 @@ export const attachParams = v.object({
     v.description('false: no notifications, only the right to call the methods of the role'),
   ),
 });
+
+const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+export const releaseParams = v.object({
+  processId,
+  replace: v.pipe(
+    v.nullish(v.picklist(['ended'])),
+    v.description('ended: a closed process that was released under the same id is forgotten for it; refused when absent'),
+  ),
+  keepMs: v.pipe(
+    v.nullish(milliseconds),
+    v.description(
+      'How long it stays readable once it has closed; 0: it is forgotten at once. As long as the server is set to when absent, which is also the most',
+    ),
+  ),
+});
+
+export const releaseResult = v.object({
+  sessionId: v.pipe(v.string(), v.description('The session that owns it from now on')),
+  replaced: v.pipe(v.optional(v.boolean()), v.description('true when an ended process was forgotten for it')),
+});
+
+export const restartParams = v.object({
+  processId,
+  sessionId: v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent')),
+  timeoutMs: v.pipe(
+    v.nullish(milliseconds),
+    v.description('Grace between SIGTERM and SIGKILL; what the process was started with when absent'),
+  ),
+});
