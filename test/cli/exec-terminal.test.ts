@@ -25,6 +25,29 @@ describe('sluice exec -t', () => {
     await terminal.see('44 120');
   });
 
+  test('takes -it, as other programs do', async () => {
+    await using terminal = await InTerminal.open([
+      'exec',
+      '-it',
+      '--',
+      'sh',
+      '-c',
+      '[ -t 0 ] && echo ready; read -r x; echo "got $x"',
+    ]);
+    await terminal.see('ready');
+    await terminal.type('it\r');
+    assert.match((await terminal.rest()).text, /\ngot it\r\n$/);
+  });
+
+  test('forwards lines with -i alone, and passes the end of input on', async () => {
+    await using terminal = await InTerminal.open(['exec', '-i', '--', 'sh', '-c', '[ -t 0 ] || echo ready; cat; echo over']);
+    await terminal.see('ready');
+    await terminal.type('line\r');
+    await terminal.see('line\r\nline\r\n');
+    await terminal.type('\u0004');
+    assert.deepEqual(await terminal.rest(), { text: 'over\r\n', code: 0 });
+  });
+
   test('passes output through as it is: one carriage return before a line feed', async () => {
     await using terminal = await InTerminal.open(['exec', '-t', '--', 'printf', 'one\ntwo\n']);
     assert.deepEqual(await terminal.rest(), { text: 'one\r\ntwo\r\n', code: 0 });
