@@ -65,8 +65,8 @@ export const kill = defineCommand(
 );
 
 /** Whether it still ran. The end is asked for first, because a process that is not kept is forgotten as soon as it has closed. */
-export async function endAndWait(handle: ProcessHandle, options: TerminateOptions): Promise<boolean> {
-  const [, isDone] = await Promise.all([handle.closed, handle.terminate(options)]);
+export async function endAndWait(handle: ProcessHandle, how: TerminateOptions): Promise<boolean> {
+  const [, isDone] = await Promise.all([handle.closed, handle.terminate(how)]);
   return isDone;
 }
 

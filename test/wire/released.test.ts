@@ -5,7 +5,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { type Client, type ProcessHandle, connect, isExecError } from '#src/index.js';
+import { type Client, type ProcessHandle, type StartOptions, connect, isExecError } from '#src/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
@@ -13,8 +13,13 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const env = { PATH: process.env['PATH'] ?? '', SECRET: 'hush' };
 
-function start(client: Client, id: string, script: string, more: object = {}): Promise<ProcessHandle> {
-  return client.start({ id, argv: ['sh', '-c', script], env, io: { kind: 'pipe', stdin: 'open' }, ...more });
+interface Wanted extends StartOptions {
+  readonly id: string;
+  readonly script: string;
+}
+
+function start(client: Client, { script, ...more }: Wanted): Promise<ProcessHandle> {
+  return client.start({ argv: ['sh', '-c', script], env, io: { kind: 'pipe', stdin: 'open' }, ...more });
 }
 
 async function listed(client: Client): Promise<unknown[]> {
@@ -34,25 +39,25 @@ describe('releasing a process', () => {
   test('takes the place of a closed one with the same id when asked to, never of a running one', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const first = await start(client, 'x', 'echo first');
+    const first = await start(client, { id: 'x', script: 'echo first' });
     await first.closed;
     const { sessionId, replaced } = await first.release({ replace: 'ended' });
     assert.equal(replaced, false);
-    const second = await start(client, 'x', 'echo second; exec sleep 600');
+    const second = await start(client, { id: 'x', script: 'echo second; exec sleep 600' });
     await assert.rejects(second.release(), (error) => isExecError(error, 'processExists'));
     assert.deepEqual(await second.release({ replace: 'ended' }), { sessionId, replaced: true });
     assert.deepEqual(await listed(client), [['x', 'running']]);
-    await using third = await start(client, 'x', 'exec sleep 600');
+    await using third = await start(client, { id: 'x', script: 'exec sleep 600' });
     await assert.rejects(third.release({ replace: 'ended' }), (error) => isExecError(error, 'processExists'));
   });
 
   test('forgets it as soon as it has closed when it is not to be kept, also when that was before', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const later = await start(client, 'later', 'read -r line; echo "$line"');
+    const later = await start(client, { id: 'later', script: 'read -r line; echo "$line"' });
     const { sessionId } = await later.release({ keepMs: 0 });
     await using viewer = await client.attach('later', { sessionId, role: 'drive' });
-    const earlier = await start(client, 'earlier', 'echo x');
+    const earlier = await start(client, { id: 'earlier', script: 'echo x' });
     await earlier.closed;
     await earlier.release({ keepMs: 0 });
     await eventually(async () => assert.deepEqual(await listed(client), [['later', 'running']]));
@@ -66,7 +71,7 @@ describe('releasing a process', () => {
   test('keeps it no longer than the server does', async () => {
     await using server = await SluiceServer.start('unix', ['--keep-released-ms', '100']);
     await using client = await connect(server.url);
-    const child = await start(client, 'x', 'echo x');
+    const child = await start(client, { id: 'x', script: 'echo x' });
     await child.release({ keepMs: 600_000 });
     await eventually(async () => assert.deepEqual(await listed(client), []));
   });
@@ -78,7 +83,7 @@ describe('forgetting a process', () => {
   test('frees the id of one that was released, and is refused while it has not closed', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const { sessionId } = await (await start(client, 'x', 'exec sleep 600')).release();
+    const { sessionId } = await (await start(client, { id: 'x', script: 'exec sleep 600' })).release();
     {
       await using driver = await client.attach('x', { sessionId, role: 'drive', follow: false });
       await assert.rejects(driver.forget(), (error) => isExecError(error, 'processNotClosed'));
@@ -87,14 +92,14 @@ describe('forgetting a process', () => {
       assert.equal(await driver.forget(), true);
     }
     assert.deepEqual(await listed(client), []);
-    await (await start(client, 'x', 'exec sleep 600')).release();
+    await (await start(client, { id: 'x', script: 'exec sleep 600' })).release();
     assert.deepEqual(await listed(client), [['x', 'running']]);
   });
 
   test('is not for those who only watch', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const { sessionId } = await (await start(client, 'x', 'exit 0')).release();
+    const { sessionId } = await (await start(client, { id: 'x', script: 'exit 0' })).release();
     await using watcher = await client.attach('x', { sessionId, role: 'watch', follow: false });
     await assert.rejects(watcher.forget(), (error) => isExecError(error, 'watchOnly'));
   });
@@ -108,7 +113,7 @@ describe('restarting a process', () => {
     await using client = await connect(server.url);
     const script = 'echo "$SECRET in $PWD"; exec cat';
     const more = { restartable: true, cwd: '/usr', metadata: { labels: { tier: 'web' } } };
-    const first = await start(client, 'x', script, more);
+    const first = await start(client, { id: 'x', script, ...more });
     const { sessionId } = await first.release();
     const [before] = await client.list({ scope: 'all' });
     const { pid } = await client.restart('x', { sessionId });
@@ -130,15 +135,15 @@ describe('restarting a process', () => {
   test('starts an ended one again, on a terminal too, and tells when it can no longer be started', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const io = { kind: 'pty', rows: 11, cols: 44 };
-    const first = await start(client, 'x', 'stty size', { restartable: true, io });
+    const io = { kind: 'pty', rows: 11, cols: 44 } as const;
+    const first = await start(client, { id: 'x', script: 'stty size', restartable: true, io });
     const { sessionId } = await first.release();
     assert.equal(await logOf(client, 'x', sessionId), '11 44\r\n');
     await client.restart('x', { sessionId });
     assert.equal(await logOf(client, 'x', sessionId), '11 44\r\n');
 
     const inFolder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    const there = await start(client, 'there', `rmdir '${inFolder}'`, { restartable: true, cwd: inFolder });
+    const there = await start(client, { id: 'there', script: `rmdir '${inFolder}'`, restartable: true, cwd: inFolder });
     await there.release();
     await logOf(client, 'there', sessionId);
     await assert.rejects(client.restart('there', { sessionId }), (error) => isExecError(error, 'spawnFailed'));
@@ -148,9 +153,9 @@ describe('restarting a process', () => {
   test('is refused for one that was not started for it, was not released, or is not there', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const { sessionId } = await (await start(client, 'plain', 'exec sleep 600')).release();
+    const { sessionId } = await (await start(client, { id: 'plain', script: 'exec sleep 600' })).release();
     await assert.rejects(client.restart('plain', { sessionId }), (error) => isExecError(error, 'notRestartable'));
-    await using own = await start(client, 'own', 'exec sleep 600', { restartable: true });
+    await using own = await start(client, { id: 'own', script: 'exec sleep 600', restartable: true });
     await assert.rejects(client.restart('own'), (error) => isExecError(error, 'notRestartable'));
     await assert.rejects(client.restart('none', { sessionId }), (error) => isExecError(error, 'processNotFound'));
     assert.deepEqual(await listed(client), [
@@ -163,7 +168,9 @@ describe('restarting a process', () => {
   test('keeps the new one for as long as the old one was to be kept', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
-    const { sessionId } = await (await start(client, 'x', 'exec sleep 600', { restartable: true })).release({ keepMs: 0 });
+    const { sessionId } = await (
+      await start(client, { id: 'x', script: 'exec sleep 600', restartable: true })
+    ).release({ keepMs: 0 });
     await client.restart('x', { sessionId });
     assert.deepEqual(await listed(client), [['x', 'running']]);
     await using driver = await client.attach('x', { sessionId, role: 'drive', follow: false });
@@ -175,7 +182,7 @@ describe('restarting a process', () => {
     const server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const script = 'trap "echo asked" TERM; echo $$; while :; do sleep 0.05; done';
-    const started = await start(client, 'x', script, { restartable: true, forceAfterMs: 2_000 });
+    const started = await start(client, { id: 'x', script, restartable: true, forceAfterMs: 2_000 });
     await started.collectUntil({ deadlineMs: 20_000, text: '\n' });
     const { sessionId } = await started.release();
     const restarted = assert.rejects(client.restart('x', { sessionId }));
