@@ -17,7 +17,7 @@ export interface Option {
   readonly meaning: string;
   /** Values that also count when they stand alone after a dash, as 9 in `kill -9`. */
   readonly alone?: RegExp;
-  /** What others call it, for the answer to who types that; with its dashes. */
+  /** What other programs call it, with its dashes: the error for such a word names this option. */
   readonly otherNames?: readonly string[];
   /** The heading it stands under in the help; "Options" when absent. */
   readonly group?: string;

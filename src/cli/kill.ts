@@ -52,7 +52,7 @@ export const kill = defineCommand(
       throw new UsageError('--signal sends one signal and nothing else; leave --force and --grace out');
     }
     const signal = flags.signal === undefined ? undefined : signalOf(flags.signal);
-    // Nothing can refuse SIGKILL, so whoever sends it wants the process gone, with all that it started.
+    // No process can refuse SIGKILL, so the user wants it gone, with all that it started.
     const order = signal === 'SIGKILL' ? { ...flags, signal: undefined, force: true } : { ...flags, signal };
     await using client = await requireServer(flags);
     const processes = await client.list({ scope: 'all' });

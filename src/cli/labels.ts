@@ -20,7 +20,7 @@ function parseLabel(text: string): [string, string] {
   throw new UsageError(`--label must have at most ${maxLabelLength} characters, got ${text.length}`);
 }
 
-/** Those of a process, whoever has started it. What is no text in the metadata is no label. */
+/** Those of a process, whichever client has started it. What is no text in the metadata is no label. */
 export function labelsOf({ metadata }: ProcessStatus): [string, string][] {
   const labels = metadata?.['labels'];
   if (typeof labels !== 'object' || labels === null) return [];

@@ -108,6 +108,7 @@ async function watch(client: Client, flags: Flags<typeof options>): Promise<numb
   } catch (error) {
     if (!ended.signal.aborted) throw error;
   }
+  if (isScreen) await print('\n'); // the terminal may have shown the Ctrl-C
   const problem = await lost;
   if (problem !== undefined) throw new Error(`the server was lost (${problem})`);
   return 0;

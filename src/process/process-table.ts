@@ -14,7 +14,7 @@ export interface TableLimits extends ProcessLimits {
   readonly maxClosed: number;
   /** What all closed processes keep in memory together: output, requests and bookkeeping. */
   readonly maxClosedBytes: number;
-  /** Requests of all processes that have not closed yet, without their environments. */
+  /** Requests of all processes that have not closed yet, with the environments of those that are restartable only. */
   readonly maxRequestBytes: number;
   /** How long a closed process stays readable. */
   readonly keepClosedMs: number;
@@ -178,7 +178,8 @@ export class ProcessTable {
     if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
     const bytes = this.#requestBytes + request.bytes;
     if (bytes <= maxRequestBytes) return;
-    const problem = `argv and metadata of all running processes together must be at most ${maxRequestBytes} bytes, got ${bytes}`;
+    const what = 'argv, metadata and kept environments of all running processes';
+    const problem = `${what} together must be at most ${maxRequestBytes} bytes, got ${bytes}`;
     throw execError('invalidParams', { problem: `${problem}; end a process before starting another` });
   }
 

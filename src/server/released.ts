@@ -1,4 +1,4 @@
-// Processes that outlive the session they were started in: handed over to a session that nobody drives, and started again there.
+// Processes that outlive the session they were started in: handed over to a session without a connection, and started again there.
 
 import { type Params, type Result, execError } from '../protocol/index.js';
 import type { AttachmentContext } from './attachment.js';

@@ -102,7 +102,7 @@ describe('the name of a process that was left running', () => {
     await clear();
   });
 
-  test('of a process that somebody else drives is not restarted', async () => {
+  test('of a process that another terminal drives is not restarted', async () => {
     await start('first', '--rm', '--', 'true'); // so that there is a server
     const socket = `unix://${background.folder}/sluice/socket`;
     await using terminal = await InTerminal.open(['exec', '-t', '--connect', socket, '--name', 'driven', '--', 'cat'], {

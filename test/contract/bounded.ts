@@ -286,8 +286,11 @@ export function bounded(connector: Connector): void {
       await using first = await client.start(options);
       await assert.rejects(
         client.start(options),
-        /argv and metadata of all running processes together must be at most 50000 bytes/,
+        /argv, metadata and kept environments of all running processes together must be at most 50000 bytes/,
       );
+      const kept = { argv: ['cat'], env: { ...env, LARGE: 'e'.repeat(30_000) }, io: openPipe };
+      await using _unkept = await client.start(kept);
+      await assert.rejects(client.start({ ...kept, restartable: true }), /kept environments .* must be at most 50000 bytes/);
       await first.closeStdin();
       await first.closed;
       await using second = await client.start(options);

@@ -96,7 +96,7 @@ describe('forgetting a process', () => {
     assert.deepEqual(await listed(client), [['x', 'running']]);
   });
 
-  test('is not for those who only watch', async () => {
+  test('is refused to a watcher', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (await start(client, { id: 'x', script: 'exit 0' })).release();
