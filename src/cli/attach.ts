@@ -43,7 +43,8 @@ export const attach = defineCommand(
   async ({ flags, operands: [name, other] }) => {
     if (name === undefined || other !== undefined) throw new UsageError('attach needs one process, as in: sluice attach NAME');
     const detachKeys = new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
-    const streams = new OwnStreams({ queries: flags['read-only'] ? 'none' : 'live' });
+    // Where we only watch, or read our keys from elsewhere, the terminal's answers would not reach the process.
+    const streams = new OwnStreams({ queries: flags['read-only'] || !isatty(0) ? 'none' : 'live' });
     await using client = await requireServer(flags, (text) => void streams.tell(text));
     const status = await findProcess(client, name);
     const isDriving = !flags['read-only'];
