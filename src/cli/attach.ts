@@ -9,7 +9,7 @@ import { LocalTerminal } from './local-terminal.js';
 import { OwnStreams } from './output-sink.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { SignalRelay } from './signal-relay.js';
-import { lossText, serverOptions } from './server-options.js';
+import { detachedText, lossText, serverOptions } from './server-options.js';
 
 const options = {
   'read-only': { kind: 'switch', meaning: 'Only watch: keys and signals are for us, the size stays as it is.' },
@@ -43,13 +43,14 @@ export const attach = defineCommand(
   async ({ flags, operands: [name, other] }) => {
     if (name === undefined || other !== undefined) throw new UsageError('attach needs one process, as in: sluice attach NAME');
     const detachKeys = new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
-    const streams = new OwnStreams();
+    // Where we only watch, or read our keys from elsewhere, the terminal's answers would not reach the process.
+    const streams = new OwnStreams({ queries: flags['read-only'] || !isatty(0) ? 'none' : 'live' });
     await using client = await requireServer(flags, (text) => void streams.tell(text));
     const status = await findProcess(client, name);
     const isDriving = !flags['read-only'];
     const terminal = status.io.kind === 'pty' ? new LocalTerminal() : undefined;
     using signals = isDriving ? new SignalRelay() : undefined;
-    using _raw = terminal?.raw();
+    using raw = terminal?.raw();
     await using child = await attachTo(client, status, {
       role: isDriving ? 'drive' : 'watch',
       ...(flags['no-replay'] ? { afterSeq: status.nextSeq - 1, afterBytes: status.outputBytes } : {}),
@@ -64,10 +65,13 @@ export const attach = defineCommand(
     });
     switch (parting) {
       case 'detached':
-        await terminal?.tidy();
+        await streams.tidy();
+        raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
+        await streams.tell(detachedText(name, flags));
         return 0;
       case 'ended': {
         const ending = await child.closed;
+        if (ending.kind !== 'code') await streams.tidy();
         if (ending.kind === 'lost') await streams.tell(await lossText(client));
         return exitStatus(ending);
       }

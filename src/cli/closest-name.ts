@@ -9,6 +9,17 @@ export function closestName(mistyped: string, names: readonly string[]): string 
   return nearest?.name;
 }
 
+/** Names shown at most where several begin alike. */
+const shownNames = 3;
+
+/** What to say to a name that is none: those that begin with it, or the nearest one; undefined when there is no such name. */
+export function didYouMean(mistyped: string, names: readonly string[]): string | undefined {
+  const longer = mistyped === '' ? [] : [...new Set(names)].filter((name) => name.startsWith(mistyped));
+  if (longer.length > shownNames) return `${longer.length} names begin so: ${longer.slice(-shownNames).join(', ')}...`;
+  const meant = longer.length > 0 ? longer : [closestName(mistyped, names)].filter((name) => name !== undefined);
+  return meant.length === 0 ? undefined : `did you mean ${meant.join(' or ')}?`;
+}
+
 /** Letters to insert, delete or replace to turn one word into the other. */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, column) => column);

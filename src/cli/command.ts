@@ -15,6 +15,10 @@ export interface Option {
   readonly placeholder?: string;
   readonly choices?: readonly string[];
   readonly meaning: string;
+  /** Values that also count when they stand alone after a dash, as 9 in `kill -9`. */
+  readonly alone?: RegExp;
+  /** What other programs call it, with its dashes: the error for such a word names this option. */
+  readonly otherNames?: readonly string[];
   /** The heading it stands under in the help; "Options" when absent. */
   readonly group?: string;
 }
@@ -124,7 +128,7 @@ export function readWords(manual: Pick<Manual, 'name' | 'options' | 'operands'>,
     if (arg === '--help' || arg === '-h') return [{ kind: 'help' }];
     if (!isOption(arg)) words.push({ kind: 'operand', text: arg });
     else if (arg.startsWith('--')) words.push(readLong(manual, arg, rest));
-    else words.push(...readShort(manual, arg, rest));
+    else words.push(...(readAlone(manual, arg) ?? readShort(manual, arg, rest)));
   }
   return words;
 }
@@ -144,6 +148,13 @@ function readLong({ name: command, options }: Pick<Manual, 'name' | 'options'>, 
   const option = Object.hasOwn(options, spelled) ? options[spelled] : undefined;
   if (option === undefined) throw unknownOption(command, `--${spelled}`, options);
   return { kind: 'option', name: spelled, text: readValue({ spelled: `--${spelled}`, option, inline }, rest) };
+}
+
+/** `-9` is `--signal 9` where the option says so. */
+function readAlone({ options }: Pick<Manual, 'options'>, arg: string): Word[] | undefined {
+  const text = arg.slice(1);
+  const found = Object.entries(options).find(([, { alone }]) => alone?.test(text));
+  return found === undefined ? undefined : [{ kind: 'option', name: found[0], text }];
 }
 
 /** `-dt` is `-d -t`; `-eA=1` is `-e A=1`. */
@@ -192,8 +203,8 @@ function takesNoValue(spelled: string, inline: string, toggle: string | undefine
 }
 
 function unknownOption(command: string, spelled: string, options: Options): UsageError {
-  const known = spellings(options);
-  const nearest = closestName(spelled, known);
+  const same = Object.entries(options).find(([, { otherNames = [] }]) => otherNames.includes(spelled));
+  const nearest = same === undefined ? closestName(spelled, spellings(options)) : `--${same[0]}`;
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
   return new UsageError(`unknown option "${spelled}"${hint}; "sluice ${command} --help" lists all`);
 }

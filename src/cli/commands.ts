@@ -80,6 +80,18 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./kill.js')).kill,
   },
   {
+    name: 'restart',
+    group: 'Steer',
+    summary: 'End processes that were left running, and start the same again',
+    load: async () => (await import('./restart.js')).restart,
+  },
+  {
+    name: 'rm',
+    group: 'Steer',
+    summary: 'Forget processes that have ended; --force ends them first',
+    load: async () => (await import('./rm.js')).rm,
+  },
+  {
     name: 'doctor',
     group: 'Set up',
     summary: 'Check what this machine offers, and say what to do',
@@ -99,13 +111,26 @@ export const commands: readonly CommandEntry[] = [
   },
 ];
 
+/** What other programs call the same. */
+const otherNames: Readonly<Record<string, string>> = {
+  run: 'exec',
+  start: 'exec -d',
+  stop: 'kill',
+  list: 'ps',
+  ls: 'ps',
+  status: 'ps',
+  top: 'ps --watch',
+  log: 'logs',
+  tail: 'logs -f',
+  remove: 'rm',
+  enter: 'attach',
+};
+
 export function findCommand(name: string): CommandEntry {
   const found = commands.find((entry) => entry.name === name);
   if (found !== undefined) return found;
-  const nearest = closestName(
-    name,
-    commands.map((entry) => entry.name),
-  );
+  const names = commands.map((entry) => entry.name);
+  const nearest = Object.hasOwn(otherNames, name) ? otherNames[name] : closestName(name, names);
   const hint = nearest === undefined ? '' : `; did you mean "sluice ${nearest}"?`;
   throw new UsageError(`unknown command "${name}"${hint}; "sluice --help" lists them`);
 }

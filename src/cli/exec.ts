@@ -9,6 +9,7 @@ import { DetachKeys, defaultDetachKeys } from './detach-keys.js';
 import { environmentOf, environmentOptions } from './environment-options.js';
 import { type Kept, endedJson, notStartedJson } from './exec-result.js';
 import { keepHeapSmall } from './engine.js';
+import { parseLabels } from './labels.js';
 import { exitStatus, failureStatus } from './exit-status.js';
 import { ignoredSignals } from './inherited-signals.js';
 import { joinStreams } from './joined-streams.js';
@@ -16,9 +17,9 @@ import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
 import { requireReadableInput } from './own-input.js';
 import { KeptOutput, OwnStreams } from './output-sink.js';
-import { complain, print, printError } from './own-output.js';
+import { complain, print } from './own-output.js';
 import { SignalRelay } from './signal-relay.js';
-import { type NamedServer, lossText, namedServer, openServer, serverOptions } from './server-options.js';
+import { type NamedServer, detachedText, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
 const options = {
   stream: {
@@ -27,6 +28,12 @@ const options = {
     meaning: 'For programs that talk line by line: bytes go both ways as they come, without a terminal.',
   },
   tty: { kind: 'switch', short: 't', group: 'Streams', meaning: 'Give the command a terminal of its own.' },
+  interactive: {
+    kind: 'switch',
+    short: 'i',
+    group: 'Streams',
+    meaning: 'Forward stdin also when it is a terminal. With -t and -d it is open anyway, so -it is -t.',
+  },
   'detach-keys': {
     kind: 'text',
     placeholder: 'KEYS',
@@ -47,10 +54,29 @@ const options = {
     group: 'Streams',
     meaning: 'With --buffered and --json: keep at most this much of each stream. Default: 16MiB.',
   },
-  cwd: { kind: 'text', short: 'C', placeholder: 'FOLDER', group: 'Command', meaning: 'Start it in this folder.' },
+  cwd: {
+    kind: 'text',
+    short: 'C',
+    placeholder: 'FOLDER',
+    group: 'Command',
+    meaning: 'Start it in this folder.',
+    otherNames: ['--workdir', '-w'],
+  },
   ...environmentOptions,
   arg0: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'What the program sees as its own name.' },
-  name: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'What "sluice ps" and the others call it.' },
+  name: {
+    kind: 'text',
+    placeholder: 'NAME',
+    group: 'Command',
+    meaning: 'What "sluice ps" and the others call it. With -d, it takes the place of an ended process of this name.',
+  },
+  label: {
+    kind: 'list',
+    short: 'l',
+    placeholder: 'K=V',
+    group: 'Command',
+    meaning: 'File it under this: "sluice ps" shows it, and finds it with --filter label=K=V. Repeatable.',
+  },
   timeout: { kind: 'duration', placeholder: 'TIME', group: 'Ending', meaning: 'End it after this long; exits with 124.' },
   'idle-timeout': {
     kind: 'duration',
@@ -63,6 +89,11 @@ const options = {
     placeholder: 'TIME',
     group: 'Ending',
     meaning: 'Between SIGTERM and SIGKILL whenever it is ended. Default: 2s.',
+  },
+  rm: {
+    kind: 'switch',
+    group: 'Ending',
+    meaning: 'Forget it as soon as it has ended. Without -d nothing is kept anyway, unless it is left with the detach keys.',
   },
   ...serverOptions,
 } as const;
@@ -84,6 +115,7 @@ export const exec = defineCommand(
       { line: 'sluice exec --stream -- my-agent --json', meaning: 'talk to it line by line through stdin and stdout' },
       { line: 'sluice exec --timeout 30s --json -- ./check', meaning: 'at most 30 seconds, result as JSON' },
       { line: 'sluice exec -d --name web -- npm start', meaning: 'leave it running in the background' },
+      { line: 'sluice exec -d --rm --label job=7 -- ./work', meaning: 'and forget it when it has ended; filed under job' },
       { line: 'sluice exec --via "ssh host" -- uname -a', meaning: 'on another machine' },
     ],
     options,
@@ -104,19 +136,25 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const server = namedServer(flags, process.env);
   refuseContradictions(flags, operands, server);
   const terminal = flags.tty ? new LocalTerminal() : undefined;
-  const isStdinForwarded = !flags.detach && (flags.tty || !isatty(0));
+  const isStdinForwarded = !flags.detach && (flags.tty || flags.interactive || !isatty(0));
   if (isStdinForwarded) requireReadableInput(); // before anything is started
   const streams = new OwnStreams();
   await using client = await openClient(flags, server, streams);
+  const mayOutlive = flags.detach || (flags.tty && server?.kind === 'address');
+  if (mayOutlive && flags.name !== undefined) await (await import('./taken-name.js')).requireFreeName(client, flags.name);
   using signals = flags.detach ? undefined : new SignalRelay();
   using raw = flags.detach ? undefined : terminal?.raw();
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
-  const start = { argv: operands, io, ...startOptions(flags, { isLocal: server === undefined }) };
+  const start = { argv: operands, io, restartable: mayOutlive, ...startOptions(flags, { isLocal: server === undefined }) };
   const started = await client.start(start).catch(notStarted);
   if (started instanceof ExecError) return await tellNotStarted(started, flags);
   await using child = started;
   keepHeapSmall(); // not before: it costs what is still to be loaded its code cache, 5 ms
-  if (flags.detach) return await leave(child);
+  if (flags.detach) {
+    await leave(child, flags, streams);
+    await print(`${child.id}\n`);
+    return 0;
+  }
   using _size = terminal?.lendSize(child);
   const detachKeys = terminal !== undefined && server?.kind === 'address' ? keysOf(flags) : undefined;
   const kept = flags.buffered || flags.json ? new KeptOutput(flags['max-output'] ?? defaultMaxOutputBytes) : undefined;
@@ -125,14 +163,14 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const parting = await joinStreams(child, { stdin, atEnd: 'closeStdin', detachKeys, signals, sink });
   switch (parting) {
     case 'detached':
-      await child.release();
-      await terminal?.tidy();
+      await streams.tidy();
       raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
-      await printError('\n');
-      await complain(`detached; "sluice attach ${child.id}" comes back to it`);
+      await leave(child, flags, streams);
+      await streams.tell(detachedText(child.id, flags));
       return 0;
     case 'ended': {
       const ending = await child.closed;
+      if (ending.kind !== 'code') await streams.tidy();
       if (kept !== undefined) await printKept(ending, kept.result(), { json: flags.json, streams });
       if (ending.kind === 'lost') await streams.tell(await lossText(client));
       if (ending.reason === 'disconnected') await streams.tell('the server has stopped, and has ended the command');
@@ -143,6 +181,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
 
 function refuseContradictions(flags: ExecFlags, operands: readonly string[], server: NamedServer | undefined): void {
   if (operands.length === 0) throw new UsageError('exec needs a command, as in: sluice exec -- make test');
+  parseLabels(flags.label);
   const modes = (['stream', 'tty', 'buffered', 'json', 'detach'] as const).filter((mode) => flags[mode]);
   const [one, other] = modes.filter((mode) => !(mode === 'tty' && flags.detach));
   const isBothFormat = modes.length === 2 && flags.buffered && flags.json;
@@ -189,13 +228,14 @@ function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(flags['idle-timeout'] === undefined ? {} : { idleTimeoutMs: flags['idle-timeout'] }),
     ...(grace === undefined ? {} : { forceAfterMs: grace }),
+    ...(flags.label.length === 0 ? {} : { metadata: { labels: parseLabels(flags.label) } }),
   };
 }
 
-async function leave(child: ProcessHandle): Promise<number> {
-  await child.release();
-  await print(`${child.id}\n`);
-  return 0;
+/** Lets it outlive us. */
+async function leave(child: ProcessHandle, { rm }: ExecFlags, streams: OwnStreams): Promise<void> {
+  const { replaced } = await child.release({ replace: 'ended', ...(rm ? { keepMs: 0 } : {}) });
+  if (replaced) await streams.tell(`replaced ${child.id}, which had ended`);
 }
 
 function keysOf(flags: ExecFlags): DetachKeys {

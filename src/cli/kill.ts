@@ -1,18 +1,23 @@
 // `sluice kill`: ends processes for certain, or sends them a signal.
 
-import type { Client } from '../client/index.js';
+import { constants } from 'node:os';
+import type { Client, ProcessHandle, TerminateOptions } from '../client/index.js';
 import type { ProcessStatus } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
 import { complain } from './own-output.js';
 import { attachTo, pickProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 
+const signalNames = Object.keys(constants.signals).map((name) => name.replace(/^SIG/, ''));
+
 const options = {
   signal: {
     kind: 'text',
     short: 's',
     placeholder: 'SIGNAL',
-    meaning: 'Send this signal to the process and its group, as in -s INT, and do nothing else.',
+    meaning:
+      'Send this signal to the process and its group, as in -s INT, and do nothing else; -INT and -2 are the same. KILL is --force.',
+    alone: new RegExp(`^(?:\\d+|(?:SIG)?(?:${signalNames.join('|')}))$`, 'i'),
   },
   force: { kind: 'switch', short: 'f', meaning: 'SIGKILL at once, without asking first.' },
   grace: {
@@ -27,13 +32,14 @@ const options = {
 export const kill = defineCommand(
   {
     name: 'kill',
-    usage: '[OPTIONS] NAME...',
+    usage: '[OPTIONS] [-SIGNAL] NAME...',
     about:
       'Ends processes and everything they started: SIGTERM, then SIGKILL after the grace. Comes back when they are gone, and that was checked.',
     examples: [
       { line: 'sluice kill web', meaning: 'end it' },
       { line: 'sluice kill --force --all', meaning: 'end everything, now' },
       { line: 'sluice kill -s INT web', meaning: 'as Ctrl-C would' },
+      { line: 'sluice kill -9 web', meaning: 'the same as --force' },
     ],
     options,
     operands: 'processes',
@@ -45,23 +51,41 @@ export const kill = defineCommand(
     if (flags.signal !== undefined && (flags.force || flags.grace !== undefined)) {
       throw new UsageError('--signal sends one signal and nothing else; leave --force and --grace out');
     }
+    const signal = flags.signal === undefined ? undefined : signalOf(flags.signal);
+    // No process can refuse SIGKILL, so the user wants it gone, with all that it started.
+    const order = signal === 'SIGKILL' ? { ...flags, signal: undefined, force: true } : { ...flags, signal };
     await using client = await requireServer(flags);
     const processes = await client.list({ scope: 'all' });
     const chosen = flags.all
       ? processes.filter(({ state }) => state === 'running')
       : operands.map((name) => pickProcess(processes, name));
-    const results = await Promise.all(chosen.map((each) => end(client, each, flags)));
+    const results = await Promise.all(chosen.map((each) => end(client, each, order)));
     return results.includes('alreadyEnded') ? 1 : 0;
   },
 );
 
+/** Whether it still ran. The end is asked for first, because a process that is not kept is forgotten as soon as it has closed. */
+export async function endAndWait(handle: ProcessHandle, how: TerminateOptions): Promise<boolean> {
+  const [, isDone] = await Promise.all([handle.closed, handle.terminate(how)]);
+  return isDone;
+}
+
+/** By name or by its number on this machine. */
+function signalOf(text: string): string {
+  const numbers: Readonly<Record<string, number>> = constants.signals;
+  const name =
+    Object.keys(numbers).find((known) => String(numbers[known]) === text) ?? `SIG${text.toUpperCase().replace(/^SIG/, '')}`;
+  if (Object.hasOwn(numbers, name)) return name;
+  throw new UsageError(`there is no signal "${text}"; use a name such as INT, or its number`);
+}
+
 async function end(client: Client, status: ProcessStatus, flags: Flags<typeof options>): Promise<'done' | 'alreadyEnded'> {
   await using handle = await attachTo(client, status, { role: 'drive', follow: false });
+  const grace = flags.force ? 0 : flags.grace;
   const isDone =
     flags.signal === undefined
-      ? await handle.terminate(flags.force ? { forceAfterMs: 0 } : flags.grace === undefined ? {} : { forceAfterMs: flags.grace })
+      ? await endAndWait(handle, grace === undefined ? {} : { forceAfterMs: grace })
       : await handle.signal(flags.signal);
-  if (flags.signal === undefined) await handle.closed;
   if (isDone) return 'done';
   await complain(`${status.processId} has ended already`);
   return 'alreadyEnded';

@@ -4,16 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { ProcessHandle } from '../client/index.js';
 import type { Size } from '../protocol/index.js';
-import { print } from './own-output.js';
 
 /** What a terminal has when ours is none, as in a script. */
 const fallbackSize = { rows: 24, cols: 80 };
-
-/**
- * Undoes what a full-screen program that goes on without us has switched on: other screen, mouse, bracketed paste, hidden cursor,
- * colours. Each is without effect where it is off already.
- */
-const plainModes = '\x1b[?47l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m';
 
 export class LocalTerminal {
   get size(): Size {
@@ -53,10 +46,5 @@ export class LocalTerminal {
         process.stdout.off('resize', lend);
       },
     };
-  }
-
-  /** For when a program goes on without us. */
-  async tidy(): Promise<void> {
-    if (process.stdout.isTTY) await print(plainModes);
   }
 }

@@ -1,27 +1,31 @@
 // `sluice logs`: what a process wrote, as far as it is retained, and what it writes.
 
-import type { ProcessHandle } from '../client/index.js';
+import type { Client, ProcessHandle } from '../client/index.js';
 import type { Chunk, ProcessStatus } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
 import { onSignals } from './inherited-signals.js';
 import { gapLine } from './output-sink.js';
 import { print } from './own-output.js';
-import { PlainText } from './plain-text.js';
+import { type ByteFilter, filterFor } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
-import { serverOptions } from './server-options.js';
+import { lossText, serverOptions } from './server-options.js';
 
-/** Asked for in one go; also what a follower may have to print before it hears of more. */
+/** Asked for in one go. */
 const pageBytes = 256 * 1024;
-
-/** How long one question waits for something new. */
-const pollMs = 10_000;
 
 const options = {
   follow: { kind: 'switch', short: 'f', meaning: 'Go on with what it writes, until it ends.' },
-  tail: { kind: 'number', short: 'n', placeholder: 'LINES', meaning: 'Begin with the last lines only.' },
+  tail: {
+    kind: 'number',
+    short: 'n',
+    placeholder: 'LINES',
+    meaning: 'Begin with the last lines only; -20 is the same as -n 20.',
+    alone: /^\d+$/,
+    otherNames: ['--lines'],
+  },
   'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Begin after this sequence number.' },
   stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
-  raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
+  raw: { kind: 'switch', meaning: 'Leave all escape sequences in, wherever the output goes.' },
   ...serverOptions,
 } as const;
 
@@ -45,7 +49,7 @@ export const logs = defineCommand(
     usage: '[OPTIONS] NAME',
     about:
       'Prints what a process wrote, as far as it is retained, running or ended. Where something is missing, a line says how much. ' +
-      'Escape sequences are left out unless the output is a terminal.',
+      'Escape sequences are left out unless the output is a terminal; there only those are that ask the terminal for an answer.',
     examples: [
       { line: 'sluice logs web', meaning: 'everything' },
       { line: 'sluice logs -f -n 20 web', meaning: 'the last 20 lines, then what comes' },
@@ -58,53 +62,77 @@ export const logs = defineCommand(
     if (name === undefined || other !== undefined) throw new UsageError('logs needs one process, as in: sluice logs NAME');
     await using client = await requireServer(flags);
     const status = await findProcess(client, name);
-    await using handle = await attachTo(client, status, { follow: false });
     using _signals = onSignals(['SIGINT', 'SIGTERM'], () => process.exit(0));
-    await printLog(handle, status, flags);
+    await printLog(client, status, flags);
     return 0;
   },
 );
 
-async function printLog(handle: ProcessHandle, status: ProcessStatus, flags: LogFlags): Promise<void> {
-  const printer = new Printer({ isPlain: !flags.raw && !process.stdout.isTTY });
-  const endSeq = status.nextSeq - 1;
+async function printLog(client: Client, status: ProcessStatus, flags: LogFlags): Promise<void> {
+  const printer = new Printer(await filterFor(flags));
   let cursor: Cursor = { afterSeq: flags['since-seq'] ?? 0 };
-  if (flags.tail !== undefined) {
-    const before = await collected(past(handle, { cursor, lastSeq: endSeq }, flags));
-    for (const piece of lastLines(before.pieces, flags.tail)) await printer.print(piece);
-    cursor = before.cursor;
+  if (!flags.follow || flags.tail !== undefined) {
+    await using handle = await attachTo(client, status, { follow: false });
+    const reading = past(handle, { cursor, lastSeq: status.nextSeq - 1 }, flags);
+    if (flags.tail === undefined) for await (const piece of reading) await printer.print(piece);
+    else {
+      const before = await collected(reading);
+      for (const piece of lastLines(before.pieces, flags.tail)) await printer.print(piece);
+      cursor = before.cursor;
+    }
   }
-  const lastSeq = flags.follow ? Infinity : endSeq;
-  for await (const piece of past(handle, { cursor, lastSeq }, flags)) await printer.print(piece);
+  if (flags.follow) for await (const piece of present(client, status, { cursor, flags })) await printer.print(piece);
   await printer.end();
 }
 
-/** What there is after the cursor, at least up to `lastSeq`; waits for more until then. Returns where it stopped. */
+/** What comes after the cursor, until the process has closed. */
+async function* present(
+  client: Client,
+  status: ProcessStatus,
+  { cursor, flags }: { readonly cursor: Cursor; readonly flags: LogFlags },
+): AsyncGenerator<Piece> {
+  const lastSeq = status.nextSeq - 1;
+  await using handle = await attachTo(client, status, cursor.afterSeq <= lastSeq ? cursor : { afterSeq: lastSeq });
+  let missingBytes = 0;
+  for await (const { seq, stream, bytes, droppedBytes } of handle.output) {
+    missingBytes += droppedBytes;
+    if (seq <= cursor.afterSeq || !isWanted(stream, flags)) continue;
+    yield { stream, bytes, droppedBytes: missingBytes };
+    missingBytes = 0;
+  }
+  if (missingBytes > 0) yield { stream: flags.stream ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
+  if ((await handle.closed).reason === 'serverLost') throw new Error(await lossText(client));
+}
+
+/** What is retained after the cursor, up to `lastSeq`. Returns where it stopped. */
 async function* past(
   handle: ProcessHandle,
   { cursor, lastSeq }: { readonly cursor: Cursor; readonly lastSeq: number },
-  { stream: wanted }: LogFlags,
+  flags: LogFlags,
 ): AsyncGenerator<Piece, Cursor> {
   let at = cursor;
   let missingBytes = 0;
   while (at.afterSeq < lastSeq) {
-    const waitMs = lastSeq === Infinity ? pollMs : 0;
-    const page = await handle.read({ ...at, maxBytes: pageBytes, waitMs, until: 'closed' });
+    const page = await handle.read({ ...at, maxBytes: pageBytes });
     let missingAtEnd = page.droppedBytes;
     for (const { stream, chunk, droppedBytes = 0 } of page.chunks) {
       missingBytes += droppedBytes;
       missingAtEnd -= droppedBytes;
-      if (wanted !== undefined && (wanted === 'stderr') !== (stream === 'stderr')) continue;
+      if (!isWanted(stream, flags)) continue;
       yield { stream, bytes: chunk, droppedBytes: missingBytes };
       missingBytes = 0;
     }
     missingBytes += missingAtEnd;
     const isAtEnd = page.nextSeq - 1 === at.afterSeq;
     at = { afterSeq: page.nextSeq - 1, afterBytes: page.nextBytes };
-    if (page.closed || (isAtEnd && lastSeq !== Infinity)) break;
+    if (page.closed || isAtEnd) break;
   }
-  if (missingBytes > 0) yield { stream: wanted ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
+  if (missingBytes > 0) yield { stream: flags.stream ?? 'stdout', bytes: new Uint8Array(), droppedBytes: missingBytes };
   return at;
+}
+
+function isWanted(stream: Piece['stream'], { stream: wanted }: LogFlags): boolean {
+  return wanted === undefined || (wanted === 'stderr') === (stream === 'stderr');
 }
 
 async function collected(reading: AsyncGenerator<Piece, Cursor>): Promise<{ pieces: Piece[]; cursor: Cursor }> {
@@ -137,23 +165,24 @@ function lastLines(pieces: readonly Piece[], lines: number): Piece[] {
 const lineFeed = 0x0a;
 
 class Printer {
-  readonly #plain: Map<Piece['stream'], PlainText> | undefined;
+  readonly #createFilter: (() => ByteFilter) | undefined;
+  readonly #filters = new Map<Piece['stream'], ByteFilter>();
   #isLineBegun = false;
 
-  constructor({ isPlain }: { readonly isPlain: boolean }) {
-    this.#plain = isPlain ? new Map() : undefined;
+  constructor(createFilter: (() => ByteFilter) | undefined) {
+    this.#createFilter = createFilter;
   }
 
   async print({ stream, bytes, droppedBytes }: Piece): Promise<void> {
     if (droppedBytes > 0) await this.#write(Buffer.from(`${this.#isLineBegun ? '\n' : ''}${gapLine(droppedBytes)}`));
-    if (this.#plain === undefined) return this.#write(bytes);
-    const text = this.#plain.get(stream) ?? new PlainText();
-    this.#plain.set(stream, text);
-    return this.#write(text.push(bytes));
+    const filter = this.#filters.get(stream) ?? this.#createFilter?.();
+    if (filter === undefined) return this.#write(bytes);
+    this.#filters.set(stream, filter);
+    return this.#write(filter.push(bytes));
   }
 
   async end(): Promise<void> {
-    for (const text of this.#plain?.values() ?? []) await this.#write(text.end());
+    for (const filter of this.#filters.values()) await this.#write(filter.end());
   }
 
   async #write(bytes: Uint8Array): Promise<void> {

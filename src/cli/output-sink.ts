@@ -2,6 +2,8 @@
 
 import { type CollectedStream, OutputCollector, type OutputChunk } from '../client/index.js';
 import { complain, print, printError } from './own-output.js';
+import { ProgramModes } from './program-modes.js';
+import type { QueryFilter } from './query-filter.js';
 
 /** Where a process's output goes, at the pace of whatever takes it. */
 export interface OutputSink {
@@ -9,20 +11,42 @@ export interface OutputSink {
   take(chunk: OutputChunk): Promise<void>;
 }
 
+export interface OwnStreamsOptions {
+  /**
+   * Which of the process's queries our terminal gets to answer: those that it asks now, or none, where the answers would not reach it.
+   * Those that it asked before are left out either way.
+   */
+  readonly queries: 'live' | 'none';
+}
+
 /** To our own stdout and stderr, at once. */
 export class OwnStreams implements OutputSink {
+  readonly #queries: OwnStreamsOptions['queries'];
+  /** For each stream of which old output was shown in a terminal. */
+  readonly #filters = new Map<OutputChunk['stream'], QueryFilter>();
+  readonly #modes = new ProgramModes();
   /** What stands before our next line on stderr did not end its own. */
   #isLineBegun = false;
 
-  async take({ stream, bytes, droppedBytes }: OutputChunk): Promise<void> {
+  constructor({ queries }: OwnStreamsOptions = { queries: 'live' }) {
+    this.#queries = queries;
+  }
+
+  async take(chunk: OutputChunk): Promise<void> {
+    const { stream, droppedBytes } = chunk;
+    const name = stream === 'stderr' ? 'stderr' : 'stdout';
     if (droppedBytes > 0) {
+      await this.write(name, this.#heldBack(stream));
       await this.#beginLine();
       await printError(gapLine(droppedBytes));
     }
-    await this.write(stream === 'stderr' ? 'stderr' : 'stdout', bytes);
+    const shown = process[name].isTTY ? await this.#withoutOldQueries(chunk) : chunk.bytes;
+    if (stream === 'pty' && process.stdout.isTTY) this.#modes.see(shown);
+    await this.write(name, shown);
   }
 
   async write(name: 'stdout' | 'stderr', output: string | Uint8Array): Promise<void> {
+    if (output.length === 0) return;
     // On a terminal, stdout and stderr have the same cursor.
     const isSeen = name === 'stderr' || (process.stdout.isTTY && process.stderr.isTTY);
     const last = output.at(-1);
@@ -34,6 +58,26 @@ export class OwnStreams implements OutputSink {
   async tell(text: string): Promise<void> {
     await this.#beginLine();
     await complain(text, this.#lineEnd);
+  }
+
+  /** Switches off what a program that goes on without us, or had no time to tidy up, has switched on in our terminal. */
+  async tidy(): Promise<void> {
+    await this.write('stdout', this.#modes.undo());
+  }
+
+  /** An unfinished sequence at the very end is never shown: it would take the next prompt for its rest. */
+  async #withoutOldQueries({ stream, bytes, isReplayed = false }: OutputChunk): Promise<Uint8Array> {
+    if (!isReplayed && this.#queries === 'live') {
+      const held = this.#heldBack(stream); // its rest is live, and so is the query that it may be
+      return held.length === 0 ? bytes : Buffer.concat([held, bytes]);
+    }
+    const filter = this.#filters.get(stream) ?? new (await import('./query-filter.js')).QueryFilter();
+    this.#filters.set(stream, filter);
+    return filter.push(bytes);
+  }
+
+  #heldBack(stream: OutputChunk['stream']): Uint8Array {
+    return this.#filters.get(stream)?.end() ?? new Uint8Array();
   }
 
   async #beginLine(): Promise<void> {

@@ -10,7 +10,13 @@ const backslash = 0x5c;
 /** Where in a sequence the last byte was: `string` is the text of a title or the like, up to its end mark. */
 type State = 'text' | 'cr' | 'escape' | 'intermediate' | 'csi' | 'string' | 'stringEscape';
 
-export class PlainText {
+/** Makes bytes fit for where they go. What it holds back of one piece comes with the next one, or at the end. */
+export interface ByteFilter {
+  push(bytes: Uint8Array): Uint8Array;
+  end(): Uint8Array;
+}
+
+export class PlainText implements ByteFilter {
   #state: State = 'text';
 
   push(bytes: Uint8Array): Uint8Array {
@@ -64,4 +70,15 @@ function afterEscape(byte: number): State {
   if ([0x5d, 0x50, 0x58, 0x5e, 0x5f].includes(byte)) return 'string';
   if (byte === esc) return 'escape';
   return byte >= 0x20 && byte <= 0x2f ? 'intermediate' : 'text';
+}
+
+/**
+ * For output of the past on our stdout: plain text, or, in a terminal, everything but what asks it. The answers would be typed into
+ * the user's shell. With `raw` everything.
+ */
+export async function filterFor({ raw }: { readonly raw: boolean }): Promise<(() => ByteFilter) | undefined> {
+  if (raw) return undefined;
+  if (!process.stdout.isTTY) return () => new PlainText();
+  const { QueryFilter } = await import('./query-filter.js');
+  return () => new QueryFilter();
 }

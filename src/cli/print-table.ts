@@ -2,35 +2,57 @@
 
 import type { Ending, ProcessStatus } from '../protocol/index.js';
 import { paint } from './colour.js';
+import { labelsOf } from './labels.js';
 import { qualifiedName } from './server-choice.js';
+import { quoted } from './shell-words.js';
+import { columnsOf, cutTo, padTo } from './text-width.js';
 import { visible } from './visible-text.js';
 
-export function processTable(
-  processes: readonly ProcessStatus[],
-  { now, isColoured }: { now: number; isColoured: boolean },
-): string {
+export interface TableOptions {
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  readonly isColoured: boolean;
+  /** Columns of the terminal it is for: longer lines are cut. Without limit when absent. */
+  readonly columns?: number;
+}
+
+export function processTable(processes: readonly ProcessStatus[], { now, isColoured, columns = Infinity }: TableOptions): string {
   const names = processes.map(({ processId }) => processId);
+  const hasLabels = processes.some((each) => labelsOf(each).length > 0);
   const rows = processes.map((each) => [
     visible(names.filter((name) => name === each.processId).length > 1 ? qualifiedName(each) : each.processId),
     visible(stateOf(each)),
     String(each.pid),
     ageOf((each.ending?.endedAt ?? now) - each.startedAt),
     sizeOf(each.outputBytes),
+    ...(hasLabels ? [visible(labelText(each))] : []),
     each.argv.map(quoted).join(' '),
   ]);
-  const table = [['NAME', 'STATE', 'PID', 'AGE', 'OUTPUT', 'COMMAND'], ...rows];
-  const widths = table.reduce((widest, row) => row.map((cell, column) => Math.max(widest[column] ?? 0, cell.length)), [0]);
-  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  const table = [['NAME', 'STATE', 'PID', 'AGE', 'OUTPUT', ...(hasLabels ? ['LABELS'] : []), 'COMMAND'], ...rows];
+  const widths = table.reduce((widest, row) => row.map((cell, column) => Math.max(widest[column] ?? 0, columnsOf(cell))), [0]);
+  const lines = table.map((row) => row.map((cell, column) => padTo(widths[column] ?? 0, cell)));
   return lines
-    .map((row, index) => (isColoured && index > 0 ? coloured(row, processes[index - 1]) : row).join('  ').trimEnd())
-    .map((line) => `${line}\n`)
+    .map((cells, index) => {
+      const line = cutTo(columns, cells.join('  ').trimEnd());
+      return `${isColoured && index > 0 ? coloured(line, cells, processes[index - 1]) : line}\n`;
+    })
     .join('');
 }
 
-function coloured(row: readonly string[], status: ProcessStatus | undefined): string[] {
+/** The state, as far as the line was not cut before it. */
+function coloured(line: string, [name = '', state = '']: readonly string[], status: ProcessStatus | undefined): string {
   const colour =
     status?.state === 'running' ? 'green' : status?.ending?.kind === 'code' && status.ending.code === 0 ? 'gray' : 'red';
-  return row.map((cell, column) => (column === 1 ? paint(colour, cell) : cell));
+  const begin = name.length + 2;
+  const end = begin + state.length;
+  if (line.length <= begin) return line;
+  return `${line.slice(0, begin)}${paint(colour, line.slice(begin, end))}${line.slice(end)}`;
+}
+
+function labelText(status: ProcessStatus): string {
+  return labelsOf(status)
+    .map(([key, value]) => (value === '' ? key : `${key}=${value}`))
+    .join(',');
 }
 
 function stateOf({ ending }: ProcessStatus): string {
@@ -63,10 +85,4 @@ function sizeOf(bytes: number): string {
   const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
   const value = bytes / 1024 ** power;
   return `${power === 0 ? value : value.toFixed(1)}${units[power]}`;
-}
-
-/** As one would type it; control characters cannot play tricks on the terminal. */
-function quoted(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  return `'${visible(word).replaceAll("'", `'\\''`)}'`;
 }

@@ -2,7 +2,7 @@
 
 import type { AttachOptions, Client, ProcessHandle } from '../client/index.js';
 import type { ProcessStatus } from '../protocol/index.js';
-import { closestName } from './closest-name.js';
+import { didYouMean } from './closest-name.js';
 import { UsageError } from './command.js';
 import { findDaemon } from './serve/daemon.js';
 import { type ServerFlags, namedServer, openServer } from './server-options.js';
@@ -20,7 +20,7 @@ export async function requireServer(flags: ServerFlags, tell?: (text: string) =>
   throw new Error('no server is running, so there are no processes; start one with "sluice exec -d", or name one with --connect');
 }
 
-/** By name, by the beginning of a name, or as SESSION/NAME where two sessions use the same one. */
+/** By its exact name, or as SESSION/NAME where two sessions use the same one. */
 export async function findProcess(client: Client, name: string): Promise<ProcessStatus> {
   return pickProcess(await client.list({ scope: 'all' }), name);
 }
@@ -37,12 +37,8 @@ export function attachTo(
 export function pickProcess(processes: readonly ProcessStatus[], name: string): ProcessStatus {
   const [only, second] = candidates(processes, name);
   if (only === undefined) {
-    const nearest = closestName(
-      name,
-      processes.map(({ processId }) => processId),
-    );
-    const hint = nearest === undefined ? '; "sluice ps" lists them' : `; did you mean ${nearest}?`;
-    throw new UsageError(`there is no process "${name}"${hint}`);
+    const names = processes.map(({ processId }) => processId);
+    throw new UsageError(`there is no process "${name}"; ${didYouMean(name, names) ?? '"sluice ps" lists them'}`);
   }
   if (second === undefined) return only;
   throw new UsageError(`"${name}" can be ${qualifiedName(only)} or ${qualifiedName(second)}; say which`);
@@ -53,10 +49,9 @@ export function qualifiedName({ sessionId = '', processId }: ProcessStatus): str
   return `${sessionId.slice(0, 8)}/${processId}`;
 }
 
-/** Exact names before beginnings, running processes before ended ones. */
+/** Running processes before ended ones. The beginning of a name is none: it would end or type into the wrong process. */
 function candidates(processes: readonly ProcessStatus[], name: string): ProcessStatus[] {
   const exact = processes.filter((each) => each.processId === name || qualifiedName(each) === name);
-  const matching = exact.length > 0 ? exact : processes.filter(({ processId }) => name !== '' && processId.startsWith(name));
-  const running = matching.filter(({ state }) => state === 'running');
-  return running.length > 0 ? running : matching;
+  const running = exact.filter(({ state }) => state === 'running');
+  return running.length > 0 ? running : exact;
 }

@@ -6,7 +6,7 @@ import { type Flags, UsageError } from './command.js';
 import { connectionNotice } from './connection-notice.js';
 import { ignoringTheSame } from './inherited-signals.js';
 import { complain } from './own-output.js';
-import { splitShellWords } from './shell-words.js';
+import { quoted, splitShellWords } from './shell-words.js';
 
 const group = 'Server';
 
@@ -100,6 +100,15 @@ function readToken(file: string): string {
   const [token = ''] = readFileSync(file, 'utf8').split('\n');
   if (token.trim() === '') throw new UsageError(`--token-file ${file} has no token in its first line`);
   return token.trim();
+}
+
+/** What brings a process back that was left running. */
+export function detachedText(name: string, { connect, 'token-file': tokenFile }: ServerFlags): string {
+  const server = [
+    ...(connect === undefined ? [] : ['--connect', connect]),
+    ...(tokenFile === undefined ? [] : ['--token-file', tokenFile]),
+  ];
+  return `detached; "${['sluice', 'attach', ...server, name].map(quoted).join(' ')}" comes back to it`;
 }
 
 /** Why nobody knows how a process ended. */

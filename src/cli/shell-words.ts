@@ -1,6 +1,7 @@
-// Splits a command line as a shell would, without running anything in it.
+// Splits a command line as a shell would, without running anything in it; and quotes a word for one.
 
 import { UsageError } from './command.js';
+import { visible } from './visible-text.js';
 
 /** Blanks separate; quotes and backslashes keep together. */
 export function splitShellWords(text: string): string[] {
@@ -20,4 +21,10 @@ export function splitShellWords(text: string): string[] {
     }
   }
   return word === undefined ? words : [...words, word];
+}
+
+/** As one would type it; control characters cannot play tricks on the terminal. */
+export function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return `'${visible(word).replaceAll("'", `'\\''`)}'`;
 }

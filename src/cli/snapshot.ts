@@ -4,14 +4,14 @@ import { type RetainedStream, type Stream, encodeBase64 } from '../protocol/inde
 import { UsageError, defineCommand } from './command.js';
 import { gapLine } from './output-sink.js';
 import { print } from './own-output.js';
-import { PlainText } from './plain-text.js';
+import { type ByteFilter, filterFor } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 import { jsonLine } from './visible-text.js';
 
 const options = {
   stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
-  raw: { kind: 'switch', meaning: 'Leave escape sequences in, also when the output is not a terminal.' },
+  raw: { kind: 'switch', meaning: 'Leave all escape sequences in, wherever the output goes.' },
   json: {
     kind: 'switch',
     meaning:
@@ -51,8 +51,8 @@ export const snapshot = defineCommand(
       await print(jsonLine({ processId, ...facts, streams: Object.fromEntries(encoded) }));
       return 0;
     }
-    const isPlain = !flags.raw && !process.stdout.isTTY;
-    for (const each of retained) await print(printed(each, isPlain));
+    const createFilter = await filterFor(flags);
+    for (const each of retained) await print(printed(each, createFilter?.()));
     return 0;
   },
 );
@@ -61,10 +61,9 @@ function isShown(stream: Stream, wanted: 'stdout' | 'stderr' | undefined): boole
   return wanted === undefined || (wanted === 'stderr') === (stream === 'stderr');
 }
 
-function printed({ head, tail, droppedBytes }: RetainedStream, isPlain: boolean): Uint8Array {
+function printed({ head, tail, droppedBytes }: RetainedStream, filter: ByteFilter | undefined): Uint8Array {
   const gap = droppedBytes === 0 ? [] : [Buffer.from(`\n${gapLine(droppedBytes)}`)];
-  if (!isPlain) return Buffer.concat([head, ...gap, tail]);
-  const text = new PlainText();
-  const plainHead = text.push(head);
-  return Buffer.concat([plainHead, ...gap, text.push(tail), text.end()]);
+  if (filter === undefined) return Buffer.concat([head, ...gap, tail]);
+  const filteredHead = filter.push(head);
+  return Buffer.concat([filteredHead, ...gap, filter.push(tail), filter.end()]);
 }

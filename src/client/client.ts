@@ -46,6 +46,8 @@ export interface StartOptions {
   readonly forceAfterMs?: number;
   /** The caller's own notes, shown by `list`. */
   readonly metadata?: Record<string, unknown>;
+  /** Whether the server keeps what `restart` needs, the environment included; it does not when absent. */
+  readonly restartable?: boolean;
   /** A key of the caller's choice; a random one when absent. */
   readonly id?: string;
 }
@@ -61,6 +63,13 @@ export interface AttachOptions {
   readonly afterBytes?: number;
   /** false: no output, only the other methods of the handle. */
   readonly follow?: boolean;
+}
+
+export interface RestartOptions {
+  /** Session that owns the process, as `release` and `list` tell. */
+  readonly sessionId?: string | undefined;
+  /** Patience between SIGTERM and SIGKILL; what the process was started with when absent. */
+  readonly forceAfterMs?: number | undefined;
 }
 
 export interface ListOptions {
@@ -97,6 +106,15 @@ export class Client implements AsyncDisposable {
     const processId = asProcessId(id);
     const { status, events } = await this.#link.attach({ processId, ...options });
     return new ProcessHandle({ id: processId, pid: status.pid, events, onDispose: 'detach' }, this.#link, this.#clock);
+  }
+
+  /**
+   * Ends a released process that was started as `restartable`, unless it has ended, and starts the same again under its id. Resolves
+   * when the new one runs. Rejects when the connection is lost meanwhile: whether it was restarted is then not known.
+   */
+  async restart(id: string, { sessionId, forceAfterMs }: RestartOptions = {}): Promise<{ pid: number }> {
+    const { pid } = await this.#link.restart({ processId: asProcessId(id), sessionId, timeoutMs: forceAfterMs });
+    return { pid };
   }
 
   /** Runs a command to its end and collects what it wrote. */

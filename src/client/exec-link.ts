@@ -9,6 +9,7 @@ import type {
   ProcessEvent,
   ProcessId,
   ProcessStatus,
+  Result,
   Seq,
 } from '../protocol/index.js';
 
@@ -20,6 +21,8 @@ export interface EventSource {
   readonly ending: Ending | undefined;
   /** The last event of the process has come, whether or not it was taken: everything is over, and `ending` is known unless it came before. */
   readonly isComplete?: boolean;
+  /** Events up to this number had happened before the present connection; 0 when absent. */
+  readonly replayedSeq?: Seq;
   /** The server no longer knows the process, while somebody here still waited for it: what was not heard of it will not be. */
   readonly isForgotten?: boolean;
   close(): void;
@@ -46,8 +49,10 @@ export interface ExecLink {
   attach(params: Params<'process/attach'>): Promise<Attached>;
   /** Leaves it again; it runs on. */
   detach(processId: ProcessId): Promise<void>;
-  /** Makes a process outlive the session. Gives the session that owns it from now on. */
-  release(processId: ProcessId): Promise<string>;
+  /** Makes a process outlive the session. */
+  release(params: Params<'process/release'>): Promise<Result<'process/release'>>;
+  /** Starts a released process again; never twice, so a connection that is lost meanwhile is an error. */
+  restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>>;
   /** Resolves when the link is over for good: with why when it was lost, with nothing when it was closed from here. */
   readonly ended: Promise<string | undefined>;
   /** Ends the session and with it every process. */

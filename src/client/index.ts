@@ -1,6 +1,6 @@
 // The public client; runs in a browser as well as in Node. A line here is a promise.
 
-export { type AttachOptions, Client, type ListOptions, type StartOptions } from './client.js';
+export { type AttachOptions, Client, type ListOptions, type RestartOptions, type StartOptions } from './client.js';
 export { type ConnectOptions, type Route, type Timeouts, connectOver, defaultTimeouts } from './connect.js';
 export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
@@ -16,6 +16,8 @@ export {
   type LinesOptions,
   ProcessHandle,
   type ReadOptions,
+  type ReleaseOptions,
+  type Released,
   type TerminateOptions,
 } from './process-handle.js';
 export { type CollectedStream, OutputCollector, type RunOptions, type RunResult } from './run.js';

@@ -12,6 +12,11 @@ export interface OutputChunk {
   readonly bytes: Uint8Array;
   /** Bytes missing just before this chunk; 0 unless the reader came too late for what was retained. */
   readonly droppedBytes: number;
+  /**
+   * true when it was written before this reader attached, or while its connection was lost. A terminal that shows it must not answer
+   * the queries in it: the program that asked may have gone.
+   */
+  readonly isReplayed?: boolean;
 }
 
 export class OutputQueue {
@@ -50,7 +55,8 @@ export class OutputQueue {
     this.#pending = undefined;
     if (event?.type === 'output') {
       this.#lastStream = event.stream;
-      return { seq: event.seq, stream: event.stream, bytes: event.chunk, droppedBytes: event.droppedBytes ?? 0 };
+      const { seq, stream, chunk: bytes, droppedBytes = 0 } = event;
+      return { seq, stream, bytes, droppedBytes, ...(seq <= (this.#source.replayedSeq ?? 0) ? { isReplayed: true } : {}) };
     }
     if (event?.droppedBytes !== undefined) {
       const { droppedBytes, ...rest } = event;

@@ -35,6 +35,20 @@ export interface TerminateOptions {
   readonly forceAfterMs?: number;
 }
 
+export interface ReleaseOptions {
+  /** `ended`: a closed process that was released under the same id is forgotten for this one. Rejects with `processExists` when absent. */
+  readonly replace?: 'ended';
+  /** How long it stays readable once it has closed, at most what the server is set to; 0: it is forgotten at once. */
+  readonly keepMs?: number;
+}
+
+export interface Released {
+  /** The session that owns it from now on. */
+  readonly sessionId: string;
+  /** Whether an ended process was forgotten for it. */
+  readonly replaced: boolean;
+}
+
 export interface ReadOptions {
   /** Last number already seen; from the start of what is retained when absent. */
   readonly afterSeq?: number;
@@ -174,9 +188,15 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /** Makes the process outlive this client: it goes on on the server, where any client of the same caller can attach to it. */
-  async release(): Promise<{ sessionId: string }> {
+  async release(options: ReleaseOptions = {}): Promise<Released> {
     this.#queue.close();
-    return { sessionId: await this.#link.release(this.id) };
+    const { sessionId, replaced = false } = await this.#link.release({ processId: this.id, ...options });
+    return { sessionId, replaced };
+  }
+
+  /** Has the server forget a closed process and its output at once. Rejects with `processNotClosed`; false when it was forgotten already. */
+  async forget(): Promise<boolean> {
+    return (await this.#link.service['process/forget']({ processId: this.id })).forgotten;
   }
 
   /** A page of what is retained, whatever `output` has read. */

@@ -5,7 +5,13 @@ import type { Deferred } from '../base/deferred.js';
 import { type CommandMethod, type ProcessId, type SessionMethod, asProcessId, isCommandMethod } from '../protocol/index.js';
 
 /** What a link calls beside the service: which processes of other sessions it has to do with. */
-export type CallMethod = SessionMethod | CommandMethod | 'process/attach' | 'process/detach' | 'process/release';
+export type CallMethod =
+  | SessionMethod
+  | CommandMethod
+  | 'process/attach'
+  | 'process/detach'
+  | 'process/release'
+  | 'process/restart';
 
 export interface PendingCall {
   readonly method: CallMethod;
@@ -27,7 +33,7 @@ export function joinedBy({ method, params }: PendingCall): ProcessId | undefined
 
 /** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
 export function isUnrepeatable(method: CallMethod): boolean {
-  return method === 'process/signal' || isCommandMethod(method);
+  return method === 'process/signal' || method === 'process/restart' || isCommandMethod(method);
 }
 
 /** The parameters of a call that may have arrived already. */

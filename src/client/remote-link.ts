@@ -2,7 +2,6 @@
 // sent twice without harm is not sent twice.
 
 import * as v from 'valibot';
-import type { Clock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import {
   type CommandService,
@@ -17,7 +16,7 @@ import {
   requests,
 } from '../protocol/index.js';
 import { readParams } from '../protocol/read-params.js';
-import type { Channel, ChannelEnd } from '../rpc/channel.js';
+import type { ChannelEnd } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
@@ -30,26 +29,11 @@ import {
   repeatableWrite,
   sentAgain,
 } from './remote-call.js';
+import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
-import { type ConnectionState, comeBack } from './reconnect.js';
+import { comeBack } from './reconnect.js';
 import { type Told, readTold, readToldFrame } from './remote-told.js';
 import { toExecError } from './remote-error.js';
-
-export interface RemoteOptions {
-  readonly clientName: string;
-  readonly clock: Clock;
-  /** Patience for the answer to `initialize`. */
-  readonly initializeMs: number;
-  /** How long to try to come back after a lost connection; 0 for channels that cannot be opened again. */
-  readonly reconnectMs: number;
-  /** Opens a channel to the same server. */
-  readonly open: () => Promise<Channel>;
-  /** Whether a failure to open proves that the server, and with it the session, is no more. */
-  readonly isGone?: (error: unknown) => boolean;
-  readonly onState?: (state: ConnectionState) => void;
-  /** What closing the link waits for at last. */
-  readonly closed?: () => Promise<unknown>;
-}
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -129,6 +113,7 @@ export class RemoteLink implements ExecLink {
     try {
       const { process: status, afterBytes } = await this.#call('process/attach', params);
       events.beginsAfter(afterBytes);
+      events.replaysUpTo(status.nextSeq - 1);
       this.#guests.set(processId, params);
       if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
       return { status, events };
@@ -147,10 +132,14 @@ export class RemoteLink implements ExecLink {
     await leaving.finally(() => this.#leaving.delete(processId));
   }
 
-  async release(processId: ProcessId): Promise<string> {
-    const { sessionId } = await this.#call('process/release', { processId });
-    this.#sources.delete(processId);
-    return sessionId;
+  async release(params: Params<'process/release'>): Promise<Result<'process/release'>> {
+    const result = await this.#call('process/release', params);
+    this.#sources.delete(params.processId);
+    return result;
+  }
+
+  restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>> {
+    return this.#call('process/restart', params);
   }
 
   async close(): Promise<void> {
@@ -233,8 +222,11 @@ export class RemoteLink implements ExecLink {
   }
 
   /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
-  #greeted({ sessionId, forgotten = [] }: Result<'initialize'>): void {
+  #greeted({ sessionId, forgotten = [], lastSeqs = {} }: Result<'initialize'>): void {
     this.#sessionId = sessionId;
+    // Of the processes of others, the answer to joining them again tells.
+    for (const [id, source] of this.#sources)
+      if (!this.#guests.has(id)) source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
     const joining = [...this.#calls].map(joinedBy);
     const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
     for (const id of over) this.#sources.get(id)?.forget();
@@ -246,11 +238,14 @@ export class RemoteLink implements ExecLink {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
-    connection.call('process/attach', { ...params, ...cursor }).catch((error: unknown) => {
-      if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
-      this.#guests.delete(processId);
-      source?.end();
-    });
+    connection
+      .call('process/attach', { ...params, ...cursor })
+      .then((result) => source?.replaysUpTo(v.parse(requests['process/attach'].result, result).process.nextSeq - 1))
+      .catch((error: unknown) => {
+        if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
+        this.#guests.delete(processId);
+        source?.end();
+      });
   }
 
   #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
@@ -258,6 +253,7 @@ export class RemoteLink implements ExecLink {
     this.#connection = undefined;
     if (this.#isOver) return;
     if (isFinal || reconnectMs === 0) return this.#end(problem);
+    for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
     void this.#comeBack();
   }

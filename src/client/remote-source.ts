@@ -13,6 +13,7 @@ export class RemoteSource implements EventSource {
   #queue: ProcessEvent[] = [];
   #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
   #received: Seq;
+  #replayedSeq: Seq = 0;
   /** Bytes up to where this began, once the server has said, and those since then. */
   #bytesBefore: number | undefined;
   #bytes = 0;
@@ -39,6 +40,15 @@ export class RemoteSource implements EventSource {
   get cursor(): { readonly afterSeq: Seq; readonly afterBytes?: number } {
     if (this.#bytesBefore === undefined) return { afterSeq: this.#received };
     return { afterSeq: this.#received, afterBytes: this.#bytesBefore + this.#bytes };
+  }
+
+  get replayedSeq(): Seq {
+    return this.#replayedSeq;
+  }
+
+  /** Infinity until the server has said how far the process has come. */
+  replaysUpTo(seq: Seq): void {
+    this.#replayedSeq = seq;
   }
 
   beginsAfter(bytes: number): void {

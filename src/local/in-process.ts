@@ -30,6 +30,9 @@ export function connectInProcess(options: ServerOptions = {}): Client {
     release: async () => {
       throw execError('methodNotFound', { method: 'process/release' }); // nothing here outlives this program
     },
+    restart: async () => {
+      throw execError('methodNotFound', { method: 'process/restart' }); // which only released processes can be
+    },
     ended: server.closed,
     close: () => server.close(),
   };

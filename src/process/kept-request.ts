@@ -14,10 +14,12 @@ export interface RequestLimits {
 }
 
 export interface KeptRequest {
-  /** Without the environment, which may be large and is of no use once the child has it. */
+  /** Without the environment, which may be large and is of no use once the child has it, and no part of what callers are told. */
   readonly spec: Omit<SpawnSpec, 'env'>;
   /** What was asked to be executed. */
   readonly program: string;
+  /** What starts the same again, the environment included; only where that was asked for. */
+  readonly again: ProcessOptions | undefined;
   /** As JSON: the objects could take ten times as much memory as their text. */
   readonly metadata: string | undefined;
   /** Memory that it takes, about. */
@@ -28,16 +30,20 @@ export interface KeptRequest {
 const stringOverheadBytes = 9;
 
 /** Throws `ExecError` invalidParams that names the member, its limit and its size. */
-export function keepRequest({ id, spec, metadata }: ProcessOptions, limits: RequestLimits): KeptRequest {
+export function keepRequest(options: ProcessOptions, limits: RequestLimits): KeptRequest {
+  const { id, spec, metadata, restartable = false } = options;
   const { env, ...kept } = spec;
   const argvBytes = bytesOf(spec.arg0 === undefined ? spec.argv : [spec.arg0, ...spec.argv]);
   requireAtMost(limits.maxArgvBytes, 'argv', argvBytes);
-  requireAtMost(limits.maxEnvBytes, 'env', bytesOf(Object.keys(env)) + bytesOf(Object.values(env)));
+  const envBytes = bytesOf(Object.keys(env)) + bytesOf(Object.values(env));
+  requireAtMost(limits.maxEnvBytes, 'env', envBytes);
   const json = metadata === undefined ? undefined : jsonOf(metadata);
   const metadataBytes = json === undefined ? 0 : bytesOf([json]);
   requireAtMost(limits.maxMetadataBytes, 'metadata', metadataBytes);
   const program = spec.program.kind === 'exact' ? spec.program.path : (spec.argv[0] ?? '');
-  return { spec: kept, program, metadata: json, bytes: bytesOf([id, spec.cwd]) + argvBytes + metadataBytes };
+  const bytes = bytesOf([id, spec.cwd]) + argvBytes + metadataBytes + (restartable ? envBytes : 0);
+  const again = restartable ? { ...options, metadata: undefined } : undefined; // the notes are kept as JSON
+  return { spec: kept, program, again, metadata: json, bytes };
 }
 
 /** The caller's notes, as far as JSON can say them. */

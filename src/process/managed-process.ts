@@ -30,6 +30,8 @@ export interface ProcessOptions {
   /** Grace between SIGTERM and SIGKILL when the caller who ends it names none; the limits' when absent. */
   readonly forceAfterMs: number | undefined;
   readonly metadata: Record<string, unknown> | undefined;
+  /** Whether what is needed to start the same again is kept; it is not when absent. */
+  readonly restartable?: boolean;
   /** What becomes of descendants that are left when the process has ended and its output is drained; they are kept when absent. */
   readonly leftovers?: 'keep' | 'end';
 }

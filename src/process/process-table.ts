@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
-import { type KeptRequest, keepRequest } from './kept-request.js';
+import { keepRequest } from './kept-request.js';
 import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
 import { Termination } from './termination.js';
 
@@ -14,7 +14,7 @@ export interface TableLimits extends ProcessLimits {
   readonly maxClosed: number;
   /** What all closed processes keep in memory together: output, requests and bookkeeping. */
   readonly maxClosedBytes: number;
-  /** Requests of all processes that have not closed yet, without their environments. */
+  /** Requests of all processes that have not closed yet, with the environments of those that are restartable only. */
   readonly maxRequestBytes: number;
   /** How long a closed process stays readable. */
   readonly keepClosedMs: number;
@@ -31,6 +31,13 @@ interface Context {
 
 /** Memory of an ended process beside its request and its log, in bytes: its objects, promises, timer and tree. */
 const fixedBytes = 4 * 1024;
+
+export interface MoveOptions {
+  /** What may be under the same id in the other table; nothing when absent. */
+  readonly replace?: 'ended' | undefined;
+  /** How long it stays readable once closed, if that is less than the other table's limit says. */
+  readonly keepMs?: number | undefined;
+}
 
 /** A closed process stays readable until its time has come. */
 interface Kept {
@@ -61,6 +68,9 @@ export class ProcessTable {
   readonly #processes = new Map<ProcessId, ManagedProcess>();
   /** Closed ones, oldest first. */
   readonly #closed = new Map<ManagedProcess, Kept>();
+  /** Of those that are not kept for as long as others once they have closed. */
+  readonly #keepMs = new Map<ManagedProcess, number>();
+  #isClosing = false;
   #closedBytes = 0;
   /** Requests of those that have not closed yet. */
   #requestBytes = 0;
@@ -73,18 +83,53 @@ export class ProcessTable {
 
   start(options: ProcessOptions): ManagedProcess {
     const request = keepRequest(options, this.#context.limits);
-    this.#requireRoomFor(options.id, request);
+    this.#requireRoomFor({ id: options.id, request });
     const started = new ManagedProcess(options, this.#context, request);
     this.#own(started);
     return started;
   }
 
-  /** Hands a process over to another table, which owns it from then on. */
-  moveTo(other: ProcessTable, id: ProcessId): void {
+  /**
+   * Hands a process over to another table, which owns it from then on. Tells whether a closed one with the same id was forgotten for
+   * it, which `replace` allows.
+   */
+  moveTo(other: ProcessTable, id: ProcessId, { replace, keepMs }: MoveOptions = {}): boolean {
     const moved = this.get(id);
-    other.#requireRoomFor(id, moved.request);
+    const known = replace === 'ended' ? other.find(id) : undefined;
+    const replaced = known?.isClosed === true ? known : undefined;
+    other.#requireRoomFor(moved, replaced);
+    if (replaced !== undefined) other.#forget(replaced);
     this.#drop(moved);
-    other.#own(moved);
+    other.#own(moved, keepMs);
+    return replaced !== undefined;
+  }
+
+  /**
+   * Ends a process, unless it has closed, and starts the same in its place. Throws `ExecError` notRestartable for one that was not
+   * started for this, and spawnFailed when it cannot run any more; the ended one then stays.
+   */
+  async restart(id: ProcessId, forceAfterMs: number | undefined): Promise<ManagedProcess> {
+    const old = this.get(id);
+    const { again } = old.request;
+    if (again === undefined) throw execError('notRestartable', { processId: id });
+    const keepMs = this.#keepMs.get(old); // before it is forgotten, which may be as soon as it has closed
+    if (!old.isClosed) old.terminate('terminated', forceAfterMs);
+    await old.closed;
+    if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
+    this.#requireRoomFor(old, old);
+    const started = new ManagedProcess(again, this.#context, old.request);
+    if (this.find(id) === old) this.#forget(old);
+    this.#own(started, keepMs);
+    return started;
+  }
+
+  /** Forgets a closed process before its time. False when there is none; throws `ExecError` processNotClosed when it has not closed. */
+  forget(id: ProcessId): boolean {
+    const known = this.find(id);
+    if (known === undefined) return false;
+    if (!known.isClosed) throw execError('processNotClosed', { processId: id });
+    this.#forget(known);
+    return true;
   }
 
   find(id: ProcessId): ManagedProcess | undefined {
@@ -108,6 +153,7 @@ export class ProcessTable {
 
   /** Ends everything that was ever started here, each with its own grace and all at the same time, and waits until it is gone. */
   async close(reason: EndReason): Promise<void> {
+    this.#isClosing = true;
     const { maxCloseGraceMs } = this.#context.limits;
     for (const each of this.list()) if (each.isClosed) this.#loosen(each);
     const running = this.list();
@@ -124,25 +170,31 @@ export class ProcessTable {
     return new Promise((resolve) => void this.#context.clock.after(endingPauseMs, resolve));
   }
 
-  #requireRoomFor(id: ProcessId, request: KeptRequest): void {
-    if (this.#processes.has(id)) throw execError('processExists', { processId: id });
+  /** `replaced` may have the same id. */
+  #requireRoomFor({ id, request }: Pick<ManagedProcess, 'id' | 'request'>, replaced?: ManagedProcess): void {
+    const known = this.#processes.get(id);
+    if (known !== undefined && known !== replaced) throw execError('processExists', { processId: id });
     const { maxProcesses, maxRequestBytes } = this.#context.limits;
     if (this.runningCount >= maxProcesses) throw execError('tooManyProcesses', { limit: maxProcesses });
     const bytes = this.#requestBytes + request.bytes;
     if (bytes <= maxRequestBytes) return;
-    const problem = `argv and metadata of all running processes together must be at most ${maxRequestBytes} bytes, got ${bytes}`;
+    const what = 'argv, metadata and kept environments of all running processes';
+    const problem = `${what} together must be at most ${maxRequestBytes} bytes, got ${bytes}`;
     throw execError('invalidParams', { problem: `${problem}; end a process before starting another` });
   }
 
-  #own(owned: ManagedProcess): void {
+  #own(owned: ManagedProcess, keepMs?: number): void {
     this.#processes.set(owned.id, owned);
+    if (keepMs !== undefined) this.#keepMs.set(owned, keepMs);
     this.#requestBytes += owned.request.bytes;
     void owned.closed.then(() => this.#processes.get(owned.id) === owned && this.#keepClosed(owned));
   }
 
   #keepClosed(closed: ManagedProcess): void {
     const { clock, limits } = this.#context;
-    const timer = clock.afterIdle(limits.keepClosedMs, () => this.#forget(closed));
+    const keepMs = Math.min(this.#keepMs.get(closed) ?? Infinity, limits.keepClosedMs);
+    if (keepMs === 0) return this.#forget(closed);
+    const timer = clock.afterIdle(keepMs, () => this.#forget(closed));
     const bytes = fixedBytes + closed.request.bytes + closed.log.keptBytes;
     this.#closed.set(closed, { timer, bytes });
     this.#closedBytes += bytes;
@@ -170,6 +222,7 @@ export class ProcessTable {
     if (kept === undefined) this.#requestBytes -= dropped.request.bytes;
     else this.#closedBytes -= kept.bytes;
     this.#closed.delete(dropped);
+    this.#keepMs.delete(dropped);
     this.#processes.delete(dropped.id);
   }
 

@@ -20,6 +20,16 @@ export const errorTable = {
   invalidParams: row(invalidParams, (d: { problem: string }) => d.problem),
   processNotFound: row(invalidRequest, (d: { processId: string }) => `unknown process id ${d.processId}`),
   processExists: row(invalidRequest, (d: { processId: string }) => `process ${d.processId} already exists`),
+  /** It runs, or something it started still holds its output. */
+  processNotClosed: row(
+    invalidRequest,
+    (d: { processId: string }) => `process ${d.processId} has not closed yet; end it, or wait until it has`,
+  ),
+  notRestartable: row(
+    invalidRequest,
+    (d: { processId: string }) =>
+      `process ${d.processId} cannot be restarted: it was not started as restartable, or not released`,
+  ),
   /** The command never ran; `failure` tells why. */
   spawnFailed: row(internal, (d: { failure: SpawnFailure; problem: string }) => d.problem),
   /** `remedy` is what the method that started it would have had to be told. */

@@ -15,9 +15,6 @@ export {
 } from './errors.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId, isProcessId } from './ids.js';
 export {
-  type CommandMethod,
-  type CommandService,
-  type ExecService,
   type Method,
   type Notification,
   type Notifications,
@@ -25,10 +22,6 @@ export {
   type ProcessEvent,
   type Requests,
   type Result,
-  type SessionMethod,
-  isCommandMethod,
-  isMethod,
-  isSessionMethod,
   notifications,
   requests,
 } from './methods.js';
@@ -50,5 +43,14 @@ export type {
   StartParams,
   Stream,
 } from './process.js';
+export {
+  type CommandMethod,
+  type CommandService,
+  type ExecService,
+  type SessionMethod,
+  isCommandMethod,
+  isMethod,
+  isSessionMethod,
+} from './services.js';
 export type { EnvironmentInfo } from './session.js';
 export { protocolVersion } from './version.js';

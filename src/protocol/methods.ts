@@ -17,11 +17,20 @@ import {
   snapshot,
   startParams,
 } from './process.js';
-import { attachParams, environmentInfo, initializeParams, initializeResult } from './session.js';
+import {
+  attachParams,
+  environmentInfo,
+  initializeParams,
+  initializeResult,
+  releaseParams,
+  releaseResult,
+  restartParams,
+} from './session.js';
 
 const empty = optionalMembers({});
 const one = { processId };
 const moment = v.picklist(['exited', 'closed']);
+const pid = v.pipe(v.number(), v.description('Operating-system pid'));
 
 /**
  * `connection` methods act on the connection itself, `session` methods on the processes of its session,
@@ -57,7 +66,7 @@ export const requests = {
     result: v.object({
       processId,
       sandboxType: v.literal('none'),
-      pid: v.pipe(v.number(), v.description('Operating-system pid')),
+      pid,
     }),
   },
   'process/read': {
@@ -188,8 +197,21 @@ export const requests = {
     family: 'connection',
     summary:
       'Hands a process of this session over to the server: it outlives the session, and the caller’s other connections can attach to it.',
+    params: releaseParams,
+    result: releaseResult,
+  },
+  'process/restart': {
+    family: 'connection',
+    summary:
+      'Ends a released process, unless it has ended, and starts the same again under its id: command, folder, environment, streams, time limits and notes. Answered when the new one runs.',
+    params: restartParams,
+    result: v.object({ processId, pid }),
+  },
+  'process/forget': {
+    family: 'session',
+    summary: 'Forgets a closed process and its output at once, so that its id is free. One that has not closed is refused.',
     params: v.object(one),
-    result: v.object({ sessionId: v.pipe(v.string(), v.description('The session that owns it from now on')) }),
+    result: v.object({ forgotten: v.pipe(v.boolean(), v.description('false: there was no such process')) }),
   },
   'environment/info': {
     family: 'session',
@@ -266,30 +288,6 @@ export type Method = keyof Requests;
 export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
 export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;
 export type Notification<N extends keyof Notifications> = v.InferOutput<Notifications[N]['params']>;
-
-export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
-
-/** The one-shot family, private to a connection. */
-export type CommandMethod = { [M in Method]: Requests[M]['family'] extends 'command' ? M : never }[Method];
-export type CommandService = { readonly [M in CommandMethod]: (params: Params<M>) => Promise<Result<M>> };
-
-export function isMethod(name: string): name is Method {
-  return Object.hasOwn(requests, name);
-}
-
-export function isSessionMethod(name: string): name is SessionMethod {
-  return isMethod(name) && requests[name].family === 'session';
-}
-
-export function isCommandMethod(name: string): name is CommandMethod {
-  return isMethod(name) && requests[name].family === 'command';
-}
-
-/**
- * Everything that can be asked of a session, implemented by the server's handlers and by the client's stub alike.
- * Calls for one process take effect in the order they are made.
- */
-export type ExecService = { readonly [M in SessionMethod]: (params: Params<M>) => Promise<Result<M>> };
 
 /** What happens to one process, in order of `seq`. `closed` is always the last. */
 export type ProcessEvent =

@@ -96,6 +96,12 @@ export const startParams = v.object({
     v.nullish(mapOf(v.unknown())),
     v.description('The caller’s own notes; returned by process/list. At most 64 KiB as JSON, unless the server is set otherwise'),
   ),
+  restartable: v.pipe(
+    v.nullish(v.boolean()),
+    v.description(
+      'true: the server keeps what process/restart needs, the environment included, for as long as it knows the process. No reply has it',
+    ),
+  ),
   retry: v.pipe(
     v.nullish(v.boolean()),
     v.description('This start may have arrived before: a process with this id and the same argv is taken for the one meant'),

@@ -1,7 +1,7 @@
 // The words about sessions and the machine behind them.
 
 import * as v from 'valibot';
-import { processId, seq, sessionId, shortName } from './ids.js';
+import { limit, processId, seq, sessionId, shortName } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
 import { afterBytes } from './process.js';
 import { protocolVersion } from './version.js';
@@ -57,6 +57,12 @@ export const initializeResult = v.object({
       'When resuming: those of the cursors whose processes the session does not know. Nothing more will come of them',
     ),
   ),
+  lastSeqs: v.pipe(
+    v.optional(mapOf(seq)),
+    v.description(
+      'When resuming: the last number so far of each process among the cursors. What comes up to it was written while the client was away',
+    ),
+  ),
 });
 
 export const attachParams = v.object({
@@ -74,5 +80,33 @@ export const attachParams = v.object({
   follow: v.pipe(
     v.nullish(v.boolean()),
     v.description('false: no notifications, only the right to call the methods of the role'),
+  ),
+});
+
+export const releaseParams = v.object({
+  processId,
+  replace: v.pipe(
+    v.nullish(v.picklist(['ended'])),
+    v.description('ended: a closed process that was released under the same id is forgotten for it; refused when absent'),
+  ),
+  keepMs: v.pipe(
+    v.nullish(limit),
+    v.description(
+      'How long it stays readable once it has closed; 0: it is forgotten at once. As long as the server is set to when absent, which is also the most',
+    ),
+  ),
+});
+
+export const releaseResult = v.object({
+  sessionId: v.pipe(v.string(), v.description('The session that owns it from now on')),
+  replaced: v.pipe(v.optional(v.boolean()), v.description('true when an ended process was forgotten for it')),
+});
+
+export const restartParams = v.object({
+  processId,
+  sessionId: v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent')),
+  timeoutMs: v.pipe(
+    v.nullish(limit),
+    v.description('Grace between SIGTERM and SIGKILL; what the process was started with when absent'),
   ),
 });

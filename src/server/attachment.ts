@@ -27,6 +27,7 @@ import { createExecService } from './exec-service.js';
 import { Followings } from './followings.js';
 import type { Metrics } from './metrics.js';
 import { recordProcess } from './process-journal.js';
+import { releaseProcess, requireRoom, restartProcess } from './released.js';
 import { type Session, isOverAfter, requireSeen } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
 import { Waits } from './waits.js';
@@ -100,6 +101,7 @@ export class Attachment implements Holder {
     if (method === 'process/attach') return this.#attach(driving, readParams(method, params));
     if (method === 'process/detach') return this.#detach(driving, readParams(method, params));
     if (method === 'process/release') return this.#release(driving, readParams(method, params));
+    if (method === 'process/restart') return this.#restart(driving, readParams(method, params));
     if (isCommandMethod(method)) return { result: await this.#command(driving, method, params) };
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
     if (method === 'process/start') return this.#start(driving, readParams(method, params));
@@ -137,15 +139,12 @@ export class Attachment implements Holder {
       commands: { current: undefined },
     };
     this.#context.onGreeted();
-    const forgotten = Object.keys(cursors ?? {})
-      .map(asProcessId)
-      .filter((id) => isResumed && !session.remembers(id));
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
       environmentInfo: environmentInfo(session.surroundings),
       capabilities: agreement,
-      ...(forgotten.length === 0 ? {} : { forgotten }),
+      ...(isResumed ? whatBecameOf(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
     };
     return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
   }
@@ -162,7 +161,7 @@ export class Attachment implements Holder {
     const isKnown = session.processes.find(processId) !== undefined;
     const forgotten = params.retry === true && !isKnown ? followings.findOwn(processId) : undefined;
     if (forgotten !== undefined) return { result: { processId, sandboxType: 'none', pid: forgotten.pid } };
-    if (!isKnown) this.#requireRoom();
+    if (!isKnown) requireRoom(this.#context);
     const begunAt = performance.now();
     const starting = callService(service, 'process/start', params);
     const started = isKnown ? undefined : session.processes.find(processId);
@@ -176,7 +175,7 @@ export class Attachment implements Holder {
   }
 
   #command({ session, commands }: Driving, method: CommandMethod, params: unknown): Promise<unknown> {
-    if (method === 'command/exec') this.#requireRoom();
+    if (method === 'command/exec') requireRoom(this.#context);
     commands.current ??= new Commands(
       session,
       (delta) => this.#tellOutput(delta),
@@ -188,12 +187,6 @@ export class Attachment implements Holder {
   async #tellOutput(delta: Notification<'command/exec/outputDelta'>): Promise<void> {
     const { connection } = this.#context;
     if (!connection.notify('command/exec/outputDelta', delta)) await connection.channel.drained();
-  }
-
-  #requireRoom(): void {
-    const { sessions, identity, maxProcessesPerCaller } = this.#context;
-    if (sessions.runningCount(identity) >= maxProcessesPerCaller)
-      throw execError('tooManyProcesses', { limit: maxProcessesPerCaller });
   }
 
   #attach({ session, followings }: Driving, params: Params<'process/attach'>): Reply {
@@ -223,14 +216,15 @@ export class Attachment implements Holder {
     return { result: {} };
   }
 
-  #release({ session, followings }: Driving, { processId }: Params<'process/release'>): Reply {
-    const { sessions, identity } = this.#context;
-    const standing = sessions.standing(identity);
-    // Asked again because the answer was lost with a connection: it is where it was to go.
-    const isThere = session.processes.find(processId) === undefined && standing.processes.find(processId) !== undefined;
-    if (!isThere) session.processes.moveTo(standing.processes, processId);
-    followings.drop(processId);
-    return { result: { sessionId: standing.id } satisfies Result<'process/release'> };
+  #release({ session, followings }: Driving, params: Params<'process/release'>): Reply {
+    const result = releaseProcess(session, params, this.#context);
+    followings.drop(params.processId);
+    return { result };
+  }
+
+  async #restart({ session }: Driving, params: Params<'process/restart'>): Promise<Reply> {
+    const owner = this.#sessionFor(session, params.sessionId ?? session.id);
+    return { result: await restartProcess(owner, params, this.#context) };
   }
 
   async #list({ service }: Driving, params: Params<'process/list'>): Promise<Reply> {
@@ -290,4 +284,15 @@ export class Attachment implements Holder {
     }
     this.#state = { kind: 'over' };
   }
+}
+
+/** For a client that is back: which of its processes are no more, and how far the others have come. */
+function whatBecameOf(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
+  const known = ids.map((id) => ({ id, lastSeq: session.lastSeqOf(id) }));
+  const forgotten = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [id] : []));
+  const lastSeqs = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [] : [[id, lastSeq] as const]));
+  return {
+    ...(forgotten.length === 0 ? {} : { forgotten }),
+    ...(lastSeqs.length === 0 ? {} : { lastSeqs: Object.fromEntries(lastSeqs) }),
+  };
 }

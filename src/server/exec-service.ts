@@ -68,6 +68,8 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
       return { streams: Object.fromEntries(streams), nextSeq: log.nextSeq, running: ending === undefined, ...exit };
     },
 
+    'process/forget': async ({ processId }) => ({ forgotten: processes.forget(processId) }),
+
     'process/list': async () => ({ processes: processes.list().map((each) => each.status()) }),
 
     'environment/info': async () => environmentInfo(session.surroundings),

@@ -88,6 +88,11 @@ export class SessionTable {
     return session;
   }
 
+  /** Whether it is one of those that hold released processes. */
+  isStanding(session: Session): boolean {
+    return this.#entries.get(session.id)?.lifetime === 'server';
+  }
+
   /** Takes a session over from a connection that was lost, or, when asked to, from one that was not. */
   resume(id: string, identity: Identity, { holder, takeover }: { holder: Holder; takeover: boolean }): Session {
     const entry = this.#entries.get(id);

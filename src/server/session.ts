@@ -105,9 +105,10 @@ export class Session {
     this.#parked.set(id, parked);
   }
 
-  /** Whether there is, or may be, something to tell its owner of this process: it is in the table, or its cursor is kept. */
-  remembers(processId: ProcessId): boolean {
-    return this.processes.find(processId) !== undefined || this.#parked.has(processId);
+  /** The last number so far of a process that is in the table or whose cursor is kept; undefined for any other. */
+  lastSeqOf(processId: ProcessId): Seq | undefined {
+    const target = this.processes.find(processId) ?? this.#parked.get(processId)?.target;
+    return target === undefined ? undefined : target.log.nextSeq - 1;
   }
 
   /** All of them: the owner is back. */

@@ -28,6 +28,7 @@ export function processOptions(params: StartParams, surroundings: Surroundings, 
     idleTimeoutMs: params.idleTimeoutMs ?? undefined,
     forceAfterMs: params.forceAfterMs ?? undefined,
     metadata: params.metadata ?? undefined,
+    ...(params.restartable === true ? { restartable: true } : {}),
   };
 }
 

@@ -136,6 +136,17 @@ describe('sluice agent', () => {
       (await sluice(['agent', 'logs', 'no-such'], { env })).stderr,
       /there is no run "no-such"; "sluice agent logs" lists them/,
     );
+    // The beginning of a name is none.
+    const year = completed.runId.slice(0, 4);
+    const begun = await sluice(['agent', 'logs', year], { env });
+    assert.deepEqual([begun.status, begun.stdout], [125, '']);
+    const newest = runs.at(-1)?.runId ?? '';
+    assert.match(begun.stderr, new RegExp(`^sluice: there is no run "${year}"; \\d+ names begin so: .*${newest}\\.\\.\\.\\n$`));
+    const almost = await sluice(['agent', 'logs', completed.runId.slice(0, -1)], { env });
+    assert.deepEqual(
+      [almost.status, almost.stderr],
+      [125, `sluice: there is no run "${completed.runId.slice(0, -1)}"; did you mean ${completed.runId}?\n`],
+    );
   });
 
   test('sums up what runs have used, by run, day and model', async () => {

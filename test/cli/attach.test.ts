@@ -76,14 +76,15 @@ describe('sluice attach', () => {
       '--',
       'sh',
       '-c',
-      'printf "\\033[?1049h\\033[?25lscreen"; exec cat -v',
+      'printf "\\033[?1049h\\033[?1h\\033=\\033[?1002;1006h\\033[?2004h\\033[?25lscreen"; exec cat -v',
     ]);
     await using first = await attach('full');
     await first.see('screen');
     await first.type('\u0010\u0011');
     const { text, code } = await first.rest();
     assert.equal(code, 0);
-    assert.match(text, /\p{Cc}\[\?47l.*\p{Cc}\[\?25h/u);
+    const off = ['[?1049l', '[?1l', '>', '[?1002l', '[?1006l', '[?2004l', '[?25h'].map((each) => `\x1b${each}`).join('');
+    assert.equal(text, `${off}\r\r\nsluice: detached; "sluice attach full" comes back to it\r\r\n`);
     await using second = await attach('--detach-keys', 'escape,q', 'full');
     await second.see('screen');
     await second.type('\u0010\u0002\r');
@@ -96,6 +97,15 @@ describe('sluice attach', () => {
     assert.equal((await watcher.rest()).code, 0);
     assert.equal(await background.good(['ps', '-q', '-r']), 'full\n');
     await background.good(['kill', 'full']);
+  });
+
+  test('gives the terminal back tidy when the program is ended, which had no time to', async () => {
+    const script = 'printf "\\033[?1049h\\033[?1000hscreen"; exec sleep 600';
+    await background.good(['exec', '-dt', '--name', 'ended', '--', 'sh', '-c', script]);
+    await using terminal = await attach('ended');
+    await terminal.see('screen');
+    await background.good(['kill', 'ended']);
+    assert.deepEqual(await terminal.rest(), { text: '\x1b[?1049l\x1b[?1000l', code: 143 });
   });
 
   test('on pipes: forwards what it is given, goes on at its end, passes signals, exits as the process does', async () => {
@@ -129,7 +139,10 @@ describe('sluice attach', () => {
     await terminal.type('hello\r');
     await terminal.see('hello\r\nhello\r\n');
     await terminal.type('\u0004');
-    assert.equal((await terminal.rest()).code, 0);
+    assert.deepEqual(await terminal.rest(), {
+      text: 'sluice: detached; "sluice attach lines" comes back to it\r\r\n',
+      code: 0,
+    });
     assert.equal(await background.good(['ps', '-q', '-r']), 'lines\n');
     await background.good(['send', '--eof', 'lines']);
   });

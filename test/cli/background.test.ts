@@ -128,16 +128,40 @@ describe('the server in the background', () => {
     await background.good(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
     await background.good(['exec', '-d', '--name', 'worker-2', '--', 'sleep', '600']);
     const taken = await background.run(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
-    assert.deepEqual([taken.status, taken.stderr], [125, 'sluice: process worker-1 already exists\n']);
-    assert.match((await background.run(['kill', 'wroker-1'])).stderr, /there is no process "wroker-1"; did you mean worker-1\?/);
-    assert.match(
-      (await background.run(['kill', 'worker'])).stderr,
-      /"worker" can be \w{8}\/worker-1 or \w{8}\/worker-2; say which/,
+    assert.deepEqual(
+      [taken.status, taken.stderr],
+      [125, 'sluice: worker-1 already runs; "sluice kill worker-1" ends it, "sluice restart worker-1" starts it again\n'],
     );
+    assert.match((await background.run(['kill', 'wroker-1'])).stderr, /there is no process "wroker-1"; did you mean worker-1\?/);
+    // The beginning of a name is none.
+    for (const [name, hint] of [
+      ['worker', 'did you mean worker-1 or worker-2?'],
+      ['web', '"sluice ps" lists them'],
+    ] as const) {
+      for (const command of [
+        ['kill'],
+        ['logs'],
+        ['attach'],
+        ['snapshot'],
+        ['wait'],
+        ['send', '--eof'],
+        ['resize', '--', name, '9x9'],
+      ]) {
+        const { status, stderr } = await background.run(command.includes(name) ? command : [...command, name]);
+        assert.deepEqual([status, stderr], [125, `sluice: there is no process "${name}"; ${hint}\n`], command[0]);
+      }
+    }
+    for (const name of ['worker-3', 'worker-4']) await background.good(['exec', '-d', '--name', name, '--', 'sleep', '600']);
+    assert.equal(
+      (await background.run(['kill', 'w'])).stderr,
+      'sluice: there is no process "w"; 4 names begin so: worker-2, worker-3, worker-4...\n',
+    );
+    assert.equal((await background.good(['ps', '-q', '-r'])).split('\n').length - 1, 4);
+    assert.equal(await background.good(['kill', 'worker-3', 'worker-4']), '');
     const [{ sessionId = '' } = {}] = JSON.parse(await background.good(['ps', '--json'])) as ProcessStatus[];
     assert.equal(await background.good(['kill', `${sessionId.slice(0, 8)}/worker-1`]), '');
     assert.equal(await background.good(['kill', 'worker-2']), '');
-    for (const command of ['logs', 'attach', 'snapshot', 'wait', 'send', 'kill', 'resize']) {
+    for (const command of ['logs', 'attach', 'snapshot', 'wait', 'send', 'kill', 'resize', 'restart', 'rm']) {
       const { status, stderr } = await background.run([command]);
       assert.equal(status, 125);
       assert.match(stderr, new RegExp(`^sluice: ${command} needs [^\\n]*sluice ${command} NAME[^\\n]*\\n$`));
@@ -205,6 +229,19 @@ describe('on the server in the background', () => {
       assert.doesNotMatch((await plain.rest()).text, /\p{Cc}\[/u);
     });
 
+    test('draws --watch over itself in a small window, and cuts what does not fit', async () => {
+      for (const name of ['w1', 'w2', 'w3', 'w4']) await start(name, '--', 'sh', '-c', `exec sleep 600 # ${'long '.repeat(30)}`);
+      await using watching = await InTerminal.open(['ps', '--watch', '--running'], { env: { ...background.env, NO_COLOR: '1' } });
+      await watching.child.resize({ rows: 4, cols: 40 });
+      const small = /\p{Cc}\[H(NAME .*)\p{Cc}\[K\r\n(w1 .*)\p{Cc}\[K\r\n(\.\.\. 3 more)\p{Cc}\[K\r\n\p{Cc}\[J/u;
+      const frames = await watching.see(small);
+      for (const line of small.exec(frames)?.slice(1) ?? []) assert.ok(line.length <= 40, line);
+      assert.equal(frames.split('\x1b[2J').length, 2);
+      await watching.type('\u0003');
+      await watching.rest();
+      await background.good(['kill', '--all']);
+    });
+
     test('goes on with --watch: prints again when something has changed, ends with Ctrl-C', async () => {
       const child = startSluice(['ps', '--watch', '--json', '--running'], { env: background.env });
       const out = collect(child.stdout);
@@ -242,6 +279,21 @@ describe('on the server in the background', () => {
         (await background.run(['logs', '--stream', 'stdin', 'mixed'])).stderr,
         /--stream must be one of stdout, stderr, got "stdin"/,
       );
+    });
+
+    test('takes the last lines and --follow in every order and spelling', async () => {
+      await start('counted', '--', 'sh', '-c', 'seq 1 30; read -r line; echo over');
+      await eventually(async () => assert.match(await background.good(['logs', 'counted']), /\n30\n$/));
+      const spelled = [['-n', '2', '-f'], ['-f', '-n', '2'], ['-fn2'], ['-fn', '2'], ['-2', '-f'], ['--follow', '--tail=2']];
+      const followers = spelled.map((flags) => startSluice(['logs', ...flags, 'counted'], { env: background.env }));
+      const outputs = followers.map(({ stdout }) => collect(stdout));
+      await eventually(() => {
+        for (const output of outputs) assert.equal(Buffer.concat(output).toString(), '29\n30\n');
+      });
+      await background.good(['send', 'counted', '--key', 'enter']);
+      for (const follower of followers) assert.equal(await ended(follower), 0);
+      for (const output of outputs) assert.equal(Buffer.concat(output).toString(), '29\n30\nover\n');
+      assert.match((await background.run(['logs', '--lines', '2', 'counted'])).stderr, /"--lines"; did you mean --tail\?/);
     });
 
     test('leaves escape sequences in with --raw, and in a terminal', async () => {
@@ -373,6 +425,32 @@ describe('on the server in the background', () => {
     await start('pipes', ...ticking);
     assert.match((await background.run(['resize', 'pipes', '80x24'])).stderr, /process pipes has no terminal/);
     await background.good(['kill', '-f', 'pipes']);
+  });
+
+  test('sluice kill takes signals as kill(1) does; SIGKILL ends the whole tree', async () => {
+    for (const spelled of ['-9', '-KILL', '-SIGKILL', '-kill', '-s9', '--signal=kill']) {
+      await start('k', '--rm', '--', 'sh', '-c', 'setsid sleep 600 & echo $! $$; trap "" TERM; while :; do sleep 0.05; done');
+      const pids = await eventually(async () => {
+        const text = await background.good(['logs', 'k']);
+        return /^(\d+) (\d+)\n$/.exec(text)?.slice(1).map(Number) ?? assert.fail(text);
+      });
+      await background.good(['kill', spelled, 'k']);
+      assert.deepEqual(await living(pids), [], spelled);
+    }
+    for (const spelled of [['-2'], ['-INT'], ['-s', '2']]) {
+      await start('i', '--rm', '--', 'sh', '-c', 'trap "echo asked" INT; echo ready; while :; do sleep 0.05; done');
+      await eventually(async () => assert.equal(await background.good(['logs', 'i']), 'ready\n'));
+      await background.good(['kill', ...spelled, 'i']);
+      await eventually(async () => assert.equal(await background.good(['logs', 'i']), 'ready\nasked\n'));
+      await background.good(['kill', '-9', 'i']);
+    }
+    for (const [wrong, problem] of [
+      ['-99', 'there is no signal "99"; use a name such as INT, or its number'],
+      ['-x', 'unknown option "-x"; "sluice kill --help" lists all'],
+    ] as const) {
+      const { status, stderr } = await background.run(['kill', wrong, 'i']);
+      assert.deepEqual([status, stderr], [125, `sluice: ${problem}\n`]);
+    }
   });
 
   test('sluice kill ends trees, sends signals, takes several, and all', async () => {

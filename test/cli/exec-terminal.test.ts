@@ -25,6 +25,29 @@ describe('sluice exec -t', () => {
     await terminal.see('44 120');
   });
 
+  test('takes -it, as other programs do', async () => {
+    await using terminal = await InTerminal.open([
+      'exec',
+      '-it',
+      '--',
+      'sh',
+      '-c',
+      '[ -t 0 ] && echo ready; read -r x; echo "got $x"',
+    ]);
+    await terminal.see('ready');
+    await terminal.type('it\r');
+    assert.match((await terminal.rest()).text, /\ngot it\r\n$/);
+  });
+
+  test('forwards lines with -i alone, and passes the end of input on', async () => {
+    await using terminal = await InTerminal.open(['exec', '-i', '--', 'sh', '-c', '[ -t 0 ] || echo ready; cat; echo over']);
+    await terminal.see('ready');
+    await terminal.type('line\r');
+    await terminal.see('line\r\nline\r\n');
+    await terminal.type('\u0004');
+    assert.deepEqual(await terminal.rest(), { text: 'over\r\n', code: 0 });
+  });
+
   test('passes output through as it is: one carriage return before a line feed', async () => {
     await using terminal = await InTerminal.open(['exec', '-t', '--', 'printf', 'one\ntwo\n']);
     assert.deepEqual(await terminal.rest(), { text: 'one\r\ntwo\r\n', code: 0 });
@@ -90,11 +113,12 @@ describe('sluice exec -t', () => {
     const pid = Number(/pid=(\d+)/.exec(await terminal.see(/pid=\d+/))?.[1]);
     await terminal.type('\u0010\u0011');
     const { text, code } = await terminal.rest();
-    assert.match(text, /sluice: detached; "sluice attach shell" comes back to it\r\n$/);
+    const [, line = ''] = /\nsluice: detached; "(.*)" comes back to it\r+\n$/.exec(text) ?? assert.fail(text);
+    assert.equal(line, `sluice attach --connect ${server.url} shell`);
     assert.equal(code, 0);
     assert.deepEqual(await living([pid]), [pid]);
 
-    await using again = await InTerminal.open(['attach', '--connect', server.url, 'shell']);
+    await using again = await InTerminal.open(line.split(' ').slice(1));
     await again.see('pid='); // replayed
     await again.type('echo $x; exit 9\r');
     const rest = await again.rest();

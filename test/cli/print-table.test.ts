@@ -37,6 +37,23 @@ test('an ending is a code, a signal, out of time, or not known', () => {
   );
 });
 
+test('lines are cut to the width of the terminal, with wide letters counted as what they take', () => {
+  const statuses = [
+    { processId: 'p', pid: 7, argv: ['echo', 'x'.repeat(90)], startedAt: 0, outputBytes: 0, state: 'running' },
+    { processId: '日本', pid: 8, argv: ['echo', '日'.repeat(40)], startedAt: 0, outputBytes: 0, state: 'running' },
+  ] as ProcessStatus[];
+  const lines = processTable(statuses, { now: 0, isColoured: false, columns: 50 }).split('\n');
+  assert.deepEqual(lines, [
+    'NAME  STATE    PID  AGE  OUTPUT  COMMAND',
+    'p     running  7    0s   0B      echo xxxxxxxxxxx…',
+    "日本  running  8    0s   0B      echo '日日日日日…",
+    '',
+  ]);
+  const coloured = processTable(statuses, { now: 0, isColoured: true, columns: 10 }).split('\n')[1];
+  assert.equal(coloured, 'p     \x1b[32mrun…\x1b[39m');
+  assert.equal(processTable(statuses, { now: 0, isColoured: true, columns: 4 }).split('\n')[1], 'p  …');
+});
+
 test('a name that could play tricks on a terminal is spelled out', () => {
   assert.equal(
     row({ processId: asProcessId('\u001b]52;c;eA==\u0007\u009b2J\nx') })[0],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type Manual, UsageError, type Word, defineCommand, readWords } from '#src/cli/command.js';
-import { commands } from '#src/cli/commands.js';
+import { commands, findCommand } from '#src/cli/commands.js';
 import { DetachKeys } from '#src/cli/detach-keys.js';
 import { commandHelp, overview } from '#src/cli/help.js';
 import { keyNames, parseKey } from '#src/cli/keys.js';
@@ -38,6 +38,33 @@ async function given(args: readonly string[], operands: Manual['operands'] = 'pr
 function isNothing(value: unknown): boolean {
   return value === undefined || value === false || (Array.isArray(value) && value.length === 0);
 }
+
+describe('words that other programs have', () => {
+  for (const [typed, meant] of [
+    ['stop', 'sluice kill'],
+    ['run', 'sluice exec'],
+    ['ls', 'sluice ps'],
+    ['top', 'sluice ps --watch'],
+    ['kil', 'sluice kill'],
+  ] as const) {
+    test(`"${typed}" is answered with "${meant}"`, () => {
+      assert.throws(
+        () => findCommand(typed),
+        new UsageError(`unknown command "${typed}"; did you mean "${meant}"?; "sluice --help" lists them`),
+      );
+    });
+  }
+
+  test('an option is answered with what it is called here', async () => {
+    const { manual: execManual } = await findCommand('exec').load();
+    for (const typed of ['--workdir', '-w']) {
+      assert.throws(
+        () => readWords(execManual, [typed, '/', '--', 'true']),
+        /; did you mean --cwd\?; "sluice exec --help" lists all$/,
+      );
+    }
+  });
+});
 
 describe('options', () => {
   test('are taken long and short, bundled, with their value apart or attached', async () => {

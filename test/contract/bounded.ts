@@ -52,6 +52,24 @@ export function bounded(connector: Connector): void {
       assert.equal(status?.outputBytes, totalBytes);
     });
 
+    test('an ended process is forgotten before its time when asked to, a running one is not', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start({ ...shell('read -r line; echo "$line"'), io: openPipe, id: 'x' });
+      await assert.rejects(child.forget(), (error) => isExecError(error, 'processNotClosed'));
+      await child.write('said\n');
+      await child.closed;
+      assert.equal(await child.forget(), true);
+      assert.equal(await child.forget(), false);
+      assert.deepEqual(await client.list(), []);
+      await assert.rejects(child.read(), (error) => isExecError(error, 'processNotFound'));
+      const pieces: Uint8Array[] = [];
+      for await (const { bytes } of child.output) pieces.push(bytes); // its reader had begun before
+      assert.equal(text(Buffer.concat(pieces)), 'said\n');
+      await using again = await client.start({ ...shell('exit 7'), id: 'x' });
+      const { kind, reason } = await again.closed;
+      assert.deepEqual([kind, reason], ['code', 'exited']);
+    });
+
     test('a short output is kept whole and not truncated', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo hello'));
@@ -269,8 +287,11 @@ export function bounded(connector: Connector): void {
       await using first = await client.start(options);
       await assert.rejects(
         client.start(options),
-        /argv and metadata of all running processes together must be at most 50000 bytes/,
+        /argv, metadata and kept environments of all running processes together must be at most 50000 bytes/,
       );
+      const kept = { argv: ['cat'], env: { ...env, LARGE: 'e'.repeat(30_000) }, io: openPipe };
+      await using _unkept = await client.start(kept);
+      await assert.rejects(client.start({ ...kept, restartable: true }), /kept environments .* must be at most 50000 bytes/);
       await first.closeStdin();
       await first.closed;
       await using second = await client.start(options);

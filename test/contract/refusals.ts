@@ -64,7 +64,7 @@ const wrongHandleCalls: readonly (readonly [string, readonly unknown[], string])
   ['write', [5], 'chunk: expected bytes, which are padded base64 on the wire, got 5'],
   ['write', ['x', ''], 'writeId: expected a string of 1 to 128 characters, got ""'],
   ['read', [{ waitMs: 1.5 }], `waitMs: ${timeRule}, got 1.5`],
-  ['read', [{ maxBytes: '1k' }], 'maxBytes: expected an integer from 0 to 9007199254740991, got "1k"'],
+  ['read', [{ maxBytes: '1k' }], 'maxBytes: expected an integer of 0 or more, got "1k"'],
   ['resize', [{ rows: 0, cols: 80 }], 'size.rows: expected an integer from 1 to 65535, got 0'],
   ['resize', [], 'size: expected an object with rows and cols, got nothing'],
   ['signal', [9], 'signal: expected a string of at most 256 characters, got 9'],

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { isExecError } from '#src/protocol/index.js';
-import { isMethod } from '#src/protocol/methods.js';
+import { isMethod } from '#src/protocol/services.js';
 import { readParams } from '#src/protocol/read-params.js';
 
 interface Schema {

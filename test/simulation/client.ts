@@ -156,6 +156,7 @@ export class SimulatedClient {
       },
       detach: link.detach.bind(link),
       release: link.release.bind(link),
+      restart: link.restart.bind(link),
       close: link.close.bind(link),
     };
   }

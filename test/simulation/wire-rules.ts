@@ -18,6 +18,7 @@ const immediate: ReadonlySet<string> = new Set([
   'process/attach',
   'process/detach',
   'process/release',
+  'process/forget',
   'environment/info',
   'environment/status',
 ]);

@@ -167,6 +167,23 @@ describe('a process of another client', () => {
     assert.deepEqual([told + (await bytesToldOf(viewer)), await written], [500_004, 500_004]);
   });
 
+  test('tells what was written before it was joined from what is written afterwards', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using owner = await connect(server.url);
+    await using child = await start(owner, 'echo before; read -r line; echo after', { id: 'x' });
+    await child.collectUntil({ deadlineMs: 20_000, text: 'before\n' });
+    const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
+    await using guest = await connect(server.url);
+    await using viewer = await guest.attach('x', { sessionId });
+    await child.write('\n');
+    const seen: unknown[] = [];
+    for await (const { bytes, isReplayed = false } of viewer.output) seen.push([Buffer.from(bytes).toString(), isReplayed]);
+    assert.deepEqual(seen, [
+      ['before\n', true],
+      ['after\n', false],
+    ]);
+  });
+
   test('is read page by page without counting twice what is missing', async () => {
     await using server = await SluiceServer.start('unix', littleRoom);
     await using owner = await connect(server.url);

@@ -15,6 +15,7 @@ import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
 import { driveRun } from './drive-run.js';
+import { findRun } from './find-run.js';
 import { jsonLinesAdapter } from './json-lines.js';
 import { outcomeStatus } from './outcome-status.js';
 import { permissionsFor } from './permissions.js';
@@ -211,8 +212,7 @@ async function logs(flags: AgentFlags, [name]: readonly string[]): Promise<numbe
     for (const each of runs) await print(flags.json ? jsonLine(each) : `${runLine(each)}\n`);
     return 0;
   }
-  const found = runs.findLast(({ runId, sessionId }) => runId.startsWith(name) || sessionId === name);
-  if (found === undefined) throw new UsageError(`there is no run "${name}"; "sluice agent logs" lists them`);
+  const found = findRun(runs, name);
   const view = new RunView({ isColoured: isColoured(process.stdout) });
   let isEnded = false;
   for await (const line of readRun(path.join(folder, `${found.runId}.jsonl`), { follow: flags.follow })) {

@@ -3,6 +3,7 @@
 import path from 'node:path';
 import type { AgentOptions } from '../../runner/index.js';
 import { type Flags, UsageError } from '../command.js';
+import { parseLabels } from '../labels.js';
 
 export const runOptions = {
   program: {
@@ -42,7 +43,7 @@ export function runOptionsOf(flags: Told): Pick<AgentOptions, 'io' | 'labels' | 
     throw new UsageError('--program is for claude and codex; with --adapter jsonl the program follows two dashes');
   return {
     io: flags.tty ? 'pty' : 'pipe',
-    labels: Object.fromEntries(flags.label.map(readLabel)),
+    labels: parseLabels(flags.label),
     ...(exitPatienceMs === undefined ? {} : { exitPatienceMs }),
   };
 }
@@ -50,10 +51,4 @@ export function runOptionsOf(flags: Told): Pick<AgentOptions, 'io' | 'labels' | 
 /** On this machine, a path is meant from the folder of the shell, wherever the agent works. */
 export function programOf(program: string | undefined, { isLocal }: { readonly isLocal: boolean }): string | undefined {
   return isLocal && program?.includes('/') === true ? path.resolve(program) : program;
-}
-
-function readLabel(text: string): [string, string] {
-  const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-  if (name === '') throw new UsageError(`--label must be K=V, got "${text}"`);
-  return [name, value];
 }
