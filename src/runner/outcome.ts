@@ -34,6 +34,8 @@ export interface Outcome {
   readonly problem?: string;
   /** When a rate limit is lifted, in milliseconds since the Unix epoch. */
   readonly resetsAt?: number;
+  /** Why the run's log is incomplete, as on a full disk; absent when it is whole, or none was asked for. */
+  readonly logProblem?: string;
 }
 
 /** Why a run was ended from here. */
