@@ -13,7 +13,7 @@ import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
-import { SluiceServer } from '../support/sluice-server.js';
+import { SluiceServer, program as sluiceProgram } from '../support/sluice-server.js';
 
 const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
 const adapter = ['--adapter', 'jsonl', '--turn-end', 'type=end'];
@@ -73,6 +73,34 @@ describe('sluice agent', () => {
     assert.match(remote.stdout, /"text":"far away"/);
     const onTerminal = await run(['-t'], 'typed');
     assert.match(onTerminal.stdout, /"text":"typed"/);
+  });
+
+  test('works in the home of the server’s user at an address, and where a launched server was started, unless -C names a folder', async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const where = ['--', 'sh', '-c', `read -r line; echo "{\\"in\\":\\"$PWD\\"}"; echo '{"type":"end"}'`];
+    const folderOf = async (flags: readonly string[]) => {
+      const { stdout, stderr } = await sluice(['agent', 'run', ...adapter, '--json', ...flags, 'x', ...where], { env });
+      return /"in":"([^"]*)"/.exec(stdout)?.[1] ?? assert.fail(stdout + stderr);
+    };
+    await using server = await SluiceServer.start('websocket', [], { env: { HOME: home } });
+    assert.equal(await folderOf(['--connect', server.url]), home);
+    assert.equal(await folderOf(['--connect', server.url, '-C', '/']), '/');
+    const via = ['--via', `sh -c 'cd ${home} && exec "$0" "$@"' ${process.execPath}`, '--remote-sluice', sluiceProgram];
+    assert.equal(await folderOf(via), home);
+  });
+
+  test('names the flag that helps where the log cannot be begun', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const { status, stderr, stdout } = await sluice(['agent', 'run', ...adapter, 'x', '--', ...program], {
+      env: { XDG_STATE_HOME: undefined, HOME: file },
+    });
+    assert.deepEqual([status, stdout], [125, '']);
+    assert.match(stderr, /^sluice: the run cannot be logged \(ENOTDIR: .*\); name another folder with --log-dir\n$/);
+    const elsewhere = await sluice(['agent', 'run', ...adapter, '--log-dir', folder, 'x', '--', ...program], {
+      env: { XDG_STATE_HOME: undefined, HOME: file },
+    });
+    assert.deepEqual([elsewhere.status, elsewhere.stderr], [0, '']);
   });
 
   test('interrupts the turn with the first Ctrl-C, and ends everything with the second', async () => {

@@ -1,6 +1,5 @@
 // `sluice agent`: runs agent programs, and looks at the runs there were.
 
-import { homedir } from 'node:os';
 import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connectInProcess } from '../../local/index.js';
@@ -13,7 +12,6 @@ import {
   codex,
   jsonl,
   readRun,
-  startAgent,
   summarizeRuns,
 } from '../../runner/index.js';
 import { isColoured } from '../colour.js';
@@ -23,10 +21,12 @@ import { ownFailure, timedOut } from '../exit-status.js';
 import { onSignals } from '../inherited-signals.js';
 import { localFolder } from '../local-folder.js';
 import { letGoOfInput } from '../own-input.js';
-import { print } from '../own-output.js';
+import { complain, print } from '../own-output.js';
+import { defaultFolders, remoteFolder } from '../remote-folder.js';
 import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
+import { logFolder, startLogged } from './logged-runs.js';
 import { sendLines } from './prompts.js';
 import { usageTable } from './usage-table.js';
 import { RunView } from './view.js';
@@ -43,7 +43,13 @@ const options = {
     group: 'run and resume',
     meaning: 'Each line of stdin is a further prompt, put when the turn before has ended.',
   },
-  cwd: { kind: 'text', short: 'C', placeholder: 'FOLDER', group: 'run and resume', meaning: 'Where the agent works.' },
+  cwd: {
+    kind: 'text',
+    short: 'C',
+    placeholder: 'FOLDER',
+    group: 'run and resume',
+    meaning: `Where the agent works, on the machine it runs on. ${defaultFolders}`,
+  },
   permissions: {
     kind: 'choice',
     choices: ['allow', 'deny'],
@@ -140,12 +146,12 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
   if (prompt.trim() === '') throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"');
   const server = namedServer(flags, process.env);
   const isLocal = server === undefined;
-  const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? '/');
   await using client: Client = isLocal
-    ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
+    ? connectInProcess({ surroundings: { cwd: localFolder(flags.cwd), env: process.env }, orphans: 'adopt' })
     : await openServer(server, flags);
+  const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? (await remoteFolder(client, server)) ?? '/');
   const { adapter, rest } = adapterOf(flags, args);
-  const started = startAgent({
+  const started = startLogged({
     client,
     adapter,
     prompt,
@@ -163,6 +169,7 @@ async function run({ flags }: Input<typeof options>, { prompt, args, resume: ses
   using _signals = interruptOnSignals(started);
   try {
     const [outcome] = await Promise.all([outcomeOf(started, flags), show(started, flags)]);
+    if (outcome.logProblem !== undefined) await complain(`the log of this run is incomplete: ${outcome.logProblem}`);
     return statusOf(outcome);
   } catch (error) {
     await started.stop(); // an agent whose doings or prompts are lost does not go on
@@ -256,11 +263,6 @@ function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: Agent
 
 function knownAdapter(earlier: RunSummary | undefined): AgentFlags['adapter'] {
   return options.adapter.choices.find((choice) => choice === earlier?.adapter);
-}
-
-function logFolder(flags: AgentFlags): string {
-  const state = process.env['XDG_STATE_HOME'] ?? path.join(homedir(), '.local', 'state');
-  return path.resolve(flags['log-dir'] ?? path.join(state, 'sluice', 'runs'));
 }
 
 function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] } {
