@@ -11,7 +11,14 @@ export {
   type RunResult,
   type StartOptions,
 } from './client/index.js';
-export { type LaunchOptions, type NodeConnectOptions, connect, connectInProcess, launchServer } from './local/index.js';
+export {
+  type LaunchOptions,
+  type NodeConnectOptions,
+  type StreamPair,
+  connect,
+  connectInProcess,
+  launchServer,
+} from './local/index.js';
 export { Sandbox, prepareSandboxed } from './process/index.js';
 export { type Ending, ExecError, type Io, type SandboxPolicy, isExecError } from './protocol/index.js';
 

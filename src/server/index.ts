@@ -11,3 +11,5 @@ export { type EventCursor, Session, type SessionContext } from './session.js';
 export type { Identity } from './session-table.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';
+export { EndpointError, type ListenEndpoint, formatEndpoint, parseListenUrl } from '../transport/endpoint.js';
+export type { StreamPair } from '../transport/stream-pair.js';
