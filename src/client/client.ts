@@ -81,7 +81,8 @@ export class Client implements AsyncDisposable {
       ...(env === undefined ? {} : { env: { ...env } }),
     });
     const events = this.#link.follow(processId, 0);
-    return new ProcessHandle({ id: processId, pid, events, onDispose: 'terminate' }, this.#link, this.#clock);
+    const started = { id: processId, pid: pid ?? Number.NaN, events, onDispose: 'terminate' } as const;
+    return new ProcessHandle(started, this.#link, this.#clock);
   }
 
   /**

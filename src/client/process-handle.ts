@@ -56,7 +56,7 @@ const defaultMaxLineBytes = 16 * 1024 * 1024;
 
 export class ProcessHandle implements AsyncDisposable {
   readonly id: ProcessId;
-  /** Of the leader, on the machine it runs on. */
+  /** Of the leader, on the machine it runs on. NaN when the server does not tell it, as Codex's own does not. */
   readonly pid: number;
   readonly #link: ExecLink;
   readonly #clock: Clock;

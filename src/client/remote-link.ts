@@ -17,9 +17,9 @@ import {
   requests,
 } from '../protocol/index.js';
 import type { Channel, ChannelEnd } from '../rpc/channel.js';
-import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
+import { type GreetedServer, greetServer } from './greeted-server.js';
 import {
   type CallMethod,
   type PendingCall,
@@ -31,7 +31,7 @@ import {
 } from './remote-call.js';
 import { RemoteSource } from './remote-source.js';
 import { type ConnectionState, comeBack } from './reconnect.js';
-import { type Told, readTold, readToldFrame } from './remote-told.js';
+import type { Told } from './remote-told.js';
 import { toExecError } from './remote-error.js';
 
 export interface RemoteOptions {
@@ -53,8 +53,7 @@ export interface RemoteOptions {
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
 
-/** Far above what the server ever sends; the client has no need to refuse its own server. */
-const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
+type Server = GreetedServer['server'];
 
 export class RemoteLink implements ExecLink {
   readonly service: ExecService;
@@ -69,10 +68,11 @@ export class RemoteLink implements ExecLink {
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
-  #connection: Connection | undefined;
+  #connection: Server | undefined;
   #sessionId: string | undefined;
   #writes = 0;
   #isOver = false;
+  #canComeBack = false;
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
@@ -180,7 +180,7 @@ export class RemoteLink implements ExecLink {
     return repeatableWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
-  #send(call: PendingCall, connection: Connection): void {
+  #send(call: PendingCall, connection: Server): void {
     connection.call(call.method, call.params).then(
       (result) => call.answer.resolve(result),
       (error: unknown) => {
@@ -197,39 +197,30 @@ export class RemoteLink implements ExecLink {
 
   async #connect(): Promise<void> {
     const { open, clock, clientName, initializeMs, reconnectMs } = this.#options;
-    const connection = new Connection(await open(), limits, clock);
-    connection.serve({
-      request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
-      notification: (method, params) => this.#onTold(readTold(method, params)),
-      binary: (frame) => this.#onTold(readToldFrame(frame)),
-      errorBody: (error) => ({ code: -32601, message: String(error) }),
-    });
-    try {
-      const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
-      const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
-      const greeting = {
-        clientName,
-        ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
-        ...resume,
-        capabilities: { acks: true, binaryOutput: true },
-      };
-      const result = await connection.call('initialize', greeting, initializeMs);
-      this.#greeted(v.parse(requests.initialize.result, result));
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-    if (this.#isOver) return connection.close();
-    connection.notify('initialized', {});
-    this.#connection = connection;
+    const channel = await open();
+    const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
+    const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
+    const greeting = {
+      clientName,
+      ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
+      ...resume,
+      capabilities: { acks: true, binaryOutput: true },
+    };
+    const onTold = (told: Told | undefined): void => this.#onTold(told);
+    const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onTold });
+    this.#greeted(greeted);
+    this.#canComeBack = reconnectMs > 0 && kind === 'sluice';
+    if (this.#isOver) return server.close();
+    server.notify('initialized', {});
+    this.#connection = server;
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
-    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, connection);
-    for (const call of this.#calls) this.#send(call, connection);
-    void connection.closed.then((end) => this.#onLost(end));
+    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, server);
+    for (const call of this.#calls) this.#send(call, server);
+    void server.closed.then((end) => this.#onLost(end));
   }
 
   /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
-  #greeted({ sessionId, forgotten = [] }: Result<'initialize'>): void {
+  #greeted({ sessionId, forgotten = [] }: GreetedServer['greeted']): void {
     this.#sessionId = sessionId;
     const joining = [...this.#calls].map(joinedBy);
     const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
@@ -238,7 +229,7 @@ export class RemoteLink implements ExecLink {
   }
 
   /** Before the calls that were lost are made again: they may be about this process. */
-  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Connection): void {
+  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
@@ -253,7 +244,7 @@ export class RemoteLink implements ExecLink {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
     if (this.#isOver) return;
-    if (isFinal || reconnectMs === 0) return this.#end(problem);
+    if (isFinal || !this.#canComeBack) return this.#end(problem);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
     void this.#comeBack();
   }

@@ -57,7 +57,7 @@ export const requests = {
     result: v.object({
       processId,
       sandboxType: v.literal('none'),
-      pid: v.pipe(v.number(), v.description('Operating-system pid')),
+      pid: v.pipe(v.optional(v.number()), v.description('Operating-system pid; a Sluice server always tells it')),
     }),
   },
   'process/read': {
