@@ -5,7 +5,10 @@ import { connectInProcess } from './local/index.js';
 
 export {
   Client,
+  type ClientEvent,
+  type ClientEvents,
   type ConnectOptions,
+  type EventsOptions,
   ProcessHandle,
   type RunOptions,
   type RunResult,

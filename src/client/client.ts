@@ -10,6 +10,7 @@ import {
   asProcessId,
 } from '../protocol/index.js';
 import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
+import { type ClientEvents, EventFeeds, type EventsOptions } from './event-feed.js';
 import type { ExecLink } from './exec-link.js';
 import { ProcessHandle } from './process-handle.js';
 import { type RunOptions, type RunResult, runCommand } from './run.js';
@@ -64,24 +65,32 @@ export interface ListOptions {
 export class Client implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
+  readonly #feeds: EventFeeds;
 
   constructor(link: ExecLink, { clock = systemClock }: { readonly clock?: Clock } = {}) {
     this.#link = link;
     this.#clock = clock;
+    this.#feeds = new EventFeeds(link);
   }
 
   /** Rejects with `ExecError` spawnFailed when the command cannot run. */
   async start(options: StartOptions): Promise<ProcessHandle> {
     const { id, argv, env, ...rest } = options;
     const processId = asProcessId(id ?? crypto.randomUUID());
-    const { pid } = await this.#link.service['process/start']({
+    this.#feeds.starting(processId);
+    const starting = this.#link.service['process/start']({
       ...rest,
       processId,
       ...(argv === undefined ? {} : { argv: [...argv] }),
       ...(env === undefined ? {} : { env: { ...env } }),
     });
+    const { pid = Number.NaN } = await starting.catch((error: unknown) => {
+      this.#feeds.failed(processId, error);
+      throw error;
+    });
     const events = this.#link.follow(processId, 0);
-    const started = { id: processId, pid: pid ?? Number.NaN, events, onDispose: 'terminate' } as const;
+    this.#feeds.started(processId, pid);
+    const started = { id: processId, pid, events, onDispose: 'terminate' } as const;
     return new ProcessHandle(started, this.#link, this.#clock);
   }
 
@@ -111,6 +120,15 @@ export class Client implements AsyncDisposable {
   /** Running processes, and ended ones that are still readable. */
   async list(options: ListOptions = {}): Promise<ProcessStatus[]> {
     return (await this.#link.service['process/list'](options)).processes;
+  }
+
+  /**
+   * Everything that happens from now on to the processes that this client starts, or has joined with `attach`, as one stream. A reader that
+   * is too slow holds nothing back: beyond 4 MiB of output or 10 000 events the oldest are dropped, output first, and a `gap` tells how much.
+   * Every process must be read by its handle all the same, or let go with `ignoreOutput`.
+   */
+  events(options: EventsOptions = {}): ClientEvents {
+    return this.#feeds.open(options);
   }
 
   /** Shell, folders and version of the machine and the server. */

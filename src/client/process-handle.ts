@@ -85,6 +85,11 @@ export class ProcessHandle implements AsyncDisposable {
     return this.#chunks();
   }
 
+  /** Throws the output away from here on, as it comes, so that it holds the process back no more: for those that `Client.events` shows. */
+  ignoreOutput(): void {
+    this.#queue.close();
+  }
+
   /** The output as lines of text, each stream split on its own. */
   async *lines(options: LinesOptions = {}): AsyncGenerator<Line> {
     const splitters = new Map<Stream, LineSplitter>();

@@ -8,6 +8,7 @@ import {
   type CommandService,
   type ExecService,
   type Params,
+  type ProcessEvent,
   type ProcessId,
   type Result,
   type Seq,
@@ -65,6 +66,7 @@ export class RemoteLink implements ExecLink {
   /** Processes that are being left. */
   readonly #leaving = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
+  readonly #watchers = new Set<(event: ProcessEvent) => void>();
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
@@ -103,6 +105,11 @@ export class RemoteLink implements ExecLink {
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable {
     this.#deltaListeners.set(processId, listener);
     return { [Symbol.dispose]: () => void this.#deltaListeners.delete(processId) };
+  }
+
+  watch(listener: (event: ProcessEvent) => void): Disposable {
+    this.#watchers.add(listener);
+    return { [Symbol.dispose]: () => void this.#watchers.delete(listener) };
   }
 
   follow(processId: ProcessId, afterSeq: Seq): RemoteSource {
@@ -272,7 +279,9 @@ export class RemoteLink implements ExecLink {
   #onTold(told: Told | undefined): void {
     switch (told?.kind) {
       case 'event':
-        return this.#sources.get(told.event.processId)?.push(told.event);
+        if (this.#sources.get(told.event.processId)?.push(told.event) !== true) return;
+        for (const watch of this.#watchers) watch(told.event);
+        return;
       case 'delta':
         return this.#deltaListeners.get(told.delta.processId)?.(told.delta);
       case undefined: // a newer server's; nothing here asked for it

@@ -17,9 +17,9 @@ export {
   isCommandMethod,
   isMethod,
   isSessionMethod,
-  notifications,
   requests,
 } from './methods.js';
+export { notifications } from './notifications.js';
 export { OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,

@@ -9,6 +9,7 @@ export { ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, Session, type SessionContext } from './session.js';
 export type { Identity } from './session-table.js';
+export { SessionWatch } from './session-watch.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';
 export { EndpointError, type ListenEndpoint, formatEndpoint, parseListenUrl } from '../transport/endpoint.js';
