@@ -37,7 +37,7 @@ describe('a full disk', () => {
 
   test('behind the server’s stdout keeps it from starting: nobody would know where it is', () => {
     const full = openSync('/dev/full', 'w');
-    const { status } = spawnSync(process.execPath, [program, 'serve', '--listen', 'ws://127.0.0.1:0'], {
+    const { status } = spawnSync(process.execPath, ['--', program, 'serve', '--listen', 'ws://127.0.0.1:0'], {
       stdio: ['ignore', full, 'ignore'],
       timeout: 20_000,
     });
