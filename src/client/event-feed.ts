@@ -106,10 +106,12 @@ export class EventFeeds {
   /** Events that have overtaken the answer to their process's start: a window's worth at most, because its handle does not read yet. */
   readonly #starting = new Map<ProcessId, ProcessEvent[]>();
   #watch: Disposable | undefined;
-  #endsWithLink: Promise<void> | undefined;
 
   constructor(link: Pick<ExecLink, 'watch' | 'ended'>) {
     this.#link = link;
+    void link.ended.then(() => {
+      for (const feed of this.#feeds) feed.end();
+    });
   }
 
   /** The link is watched while there is a feed. */
@@ -117,9 +119,6 @@ export class EventFeeds {
     const feed = new EventFeed(options, () => this.#left(feed));
     this.#feeds.add(feed);
     this.#watch ??= this.#link.watch((event) => this.#tell(event));
-    this.#endsWithLink ??= this.#link.ended.then(() => {
-      for (const each of this.#feeds) each.end();
-    });
     return feed;
   }
 

@@ -1,6 +1,6 @@
 // A start as Sluice takes it -> as a server takes that is not Sluice. What would be ignored there is refused here.
 
-import type { EnvPolicy, Io, Params } from '../protocol/index.js';
+import type { EnvPolicy, Io, Params, PreparedSpec } from '../protocol/index.js';
 import { RpcError } from '../rpc/rpc-error.js';
 
 export interface PlainStart {
@@ -25,31 +25,42 @@ export interface PlainHost {
 const terminal = { rows: 24, cols: 80 };
 
 /** Throws an RpcError, as if the server itself had refused. */
-export function plainStart(params: Params<'process/start'>, { isV0, cwd: serverCwd }: PlainHost): PlainStart {
-  const { processId, prepared, envPolicy, forceAfterMs } = params;
-  if (typeof forceAfterMs === 'number') throw refused('forceAfterMs: processes are ended at once');
-  if (prepared?.fd3 != null) throw refused('fd3: there are three descriptors');
-  const io = prepared?.io ?? params.io ?? { kind: 'pipe', stdin: 'closed' };
-  requireIo(io, isV0);
-  const cwd = prepared?.cwd ?? params.cwd ?? serverCwd;
+export function plainStart(params: Params<'process/start'>, host: PlainHost): PlainStart {
+  if (typeof params.forceAfterMs === 'number') throw refused('forceAfterMs: processes are ended at once');
+  const { io, argv, arg0, env, policy, ...wanted } = params.prepared ? preparedCommand(params.prepared) : directCommand(params);
+  requireIo(io, host);
+  const cwd = wanted.cwd ?? host.cwd;
   if (cwd === undefined) throw refused('a start without cwd: it does not tell its own folder');
-  const variables = prepared?.env ?? params.env ?? {};
-  const { env, policy } =
-    prepared == null && envPolicy != null ? environment(envPolicy, variables, isV0) : { env: variables, policy: undefined };
-  const [arg0, ...args] = prepared?.argv ?? [];
   return {
-    processId,
-    argv: prepared == null ? (params.argv ?? []) : [prepared.program, ...args],
-    cwd: isV0 ? pathOf(cwd) : uriOf(cwd),
-    env,
-    ...(policy === undefined ? {} : { envPolicy: policy }),
+    processId: params.processId,
+    argv,
+    cwd: host.isV0 ? pathOf(cwd) : uriOf(cwd),
+    ...(policy ? environment(policy, env, host) : { env }),
     tty: io.kind === 'pty',
     pipeStdin: io.kind === 'pipe' && io.stdin === 'open',
-    arg0: (prepared == null ? params.arg0 : arg0 === prepared.program ? undefined : arg0) ?? null,
+    arg0: arg0 ?? null,
   };
 }
 
-function requireIo(io: Io, isV0: boolean): void {
+interface Command {
+  readonly argv: readonly string[];
+  readonly arg0: string | null | undefined;
+  readonly cwd: string | null | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly policy: EnvPolicy | null | undefined;
+  readonly io: Io;
+}
+
+function directCommand({ argv, arg0, cwd, env, envPolicy, io }: Params<'process/start'>): Command {
+  return { argv: argv ?? [], arg0, cwd, env: env ?? {}, policy: envPolicy, io: io ?? { kind: 'pipe', stdin: 'closed' } };
+}
+
+function preparedCommand({ program, argv: [arg0, ...args], cwd, env, io, fd3 }: PreparedSpec): Command {
+  if (fd3 instanceof Uint8Array) throw refused('fd3: there are three descriptors');
+  return { argv: [program, ...args], arg0: arg0 === program ? undefined : arg0, cwd, env, policy: undefined, io };
+}
+
+function requireIo(io: Io, { isV0 }: PlainHost): void {
   if (io.kind === 'pty' && (io.rows !== terminal.rows || io.cols !== terminal.cols)) {
     throw refused(`a terminal of ${io.rows} rows and ${io.cols} columns: all have ${terminal.rows} and ${terminal.cols}`);
   }
@@ -57,7 +68,7 @@ function requireIo(io: Io, isV0: boolean): void {
 }
 
 /** Every member must be there for a released server. A v0 server has no policies, so only what needs none of its variables is possible. */
-function environment(policy: EnvPolicy, env: Readonly<Record<string, string>>, isV0: boolean) {
+function environment(policy: EnvPolicy, env: PlainStart['env'], { isV0 }: PlainHost): Pick<PlainStart, 'env' | 'envPolicy'> {
   const { inherit, ignoreDefaultExcludes, exclude, set, includeOnly } = policy;
   if (!isV0) {
     const whole = {
@@ -67,14 +78,14 @@ function environment(policy: EnvPolicy, env: Readonly<Record<string, string>>, i
       set: set ?? {},
       includeOnly: includeOnly ?? [],
     };
-    return { env, policy: whole };
+    return { env, envPolicy: whole };
   }
   if (inherit !== 'none' || (includeOnly ?? []).length > 0) {
     throw refused(
       'an envPolicy that inherits or filters: env is the whole environment there; set envPolicy to { inherit: "none" }',
     );
   }
-  return { env: { ...set, ...env }, policy: undefined };
+  return { env: { ...set, ...env } };
 }
 
 function uriOf(cwd: string): string {

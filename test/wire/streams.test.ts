@@ -1,7 +1,7 @@
 // A client and a server over streams that somebody else has opened, Node's and the web's.
 
 import assert from 'node:assert/strict';
-import { PassThrough, type Readable, Writable } from 'node:stream';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { TransformStream } from 'node:stream/web';
 import { describe, test } from 'node:test';
 import { type StreamPair, connect } from '#src/index.js';
