@@ -36,7 +36,7 @@ const unclosedQuietMs = 250;
 export class PlainProcess {
   readonly #options: PlainProcessOptions;
   readonly #early = new Map<Seq, PlainNotice>();
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Set<{ readonly look: () => void; readonly done: () => void }>();
   #timers: { total?: Timer; idle?: Timer; drain?: Timer } = {};
   #timeouts: PlainTimeouts = {};
   #startedAt: number;
@@ -102,19 +102,19 @@ export class PlainProcess {
     await new Promise<void>((resolve) => {
       const done = () => {
         timer?.cancel();
-        this.#waiters.delete(look);
+        this.#waiters.delete(waiter);
         resolve();
       };
-      const look = () => void (isOver() && done());
+      const waiter = { look: () => void (isOver() && done()), done };
       const timer = typeof timeoutMs === 'number' ? this.#options.clock.after(timeoutMs, done) : undefined;
-      this.#waiters.add(look);
+      this.#waiters.add(waiter);
     });
   }
 
-  /** The server is gone, or has refused to start it. */
+  /** Nothing more will be heard of it: the server is gone, or has refused to start it. */
   forget(): void {
-    for (const timer of Object.values(this.#timers)) timer.cancel();
-    this.#timers = {};
+    this.#stopTimers();
+    for (const { done } of this.#waiters) done();
   }
 
   #take(notice: PlainNotice): void {
@@ -124,7 +124,7 @@ export class PlainProcess {
         this.#tell({ type: 'output', processId, seq: this.#next(notice.seq), stream: notice.stream, chunk: notice.chunk });
         return this.#exit === undefined ? this.#watchSilence() : this.#awaitRest();
       case 'exited':
-        this.forget();
+        this.#stopTimers();
         this.#exit = { exitCode: notice.exitCode, sandboxDenied: notice.sandboxDenied, endedAt: this.#options.clock.now() };
         return this.#awaitRest();
       case 'closed':
@@ -169,7 +169,7 @@ export class PlainProcess {
   }
 
   #close(seq: Seq | undefined): void {
-    this.forget();
+    this.#stopTimers();
     this.#isClosed = true;
     this.#tell({ type: 'closed', processId: this.#options.processId, seq: this.#next(seq) });
   }
@@ -182,6 +182,11 @@ export class PlainProcess {
 
   #tell(event: ProcessEvent): void {
     this.#options.tell(event);
-    for (const look of this.#waiters) look();
+    for (const { look } of this.#waiters) look();
+  }
+
+  #stopTimers(): void {
+    for (const timer of Object.values(this.#timers)) timer.cancel();
+    this.#timers = {};
   }
 }

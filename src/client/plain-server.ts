@@ -115,13 +115,11 @@ export class PlainServer {
     }
   }
 
-  /** Throws what the connection answers with; a notification that cannot be put in order ends it. */
+  /** A notification that cannot be read or put in order ends the connection: what comes after it could not be trusted. */
   hear(method: string, params: unknown): void {
-    const heard = readNotice(method, params);
-    if (heard === undefined) return;
-    const { processId, notice } = heard;
     try {
-      this.#processes.get(processId)?.hear(notice);
+      const heard = readNotice(method, params);
+      if (heard !== undefined) this.#processes.get(heard.processId)?.hear(heard.notice);
     } catch (error) {
       this.close(error instanceof Error ? error.message : String(error));
     }
@@ -196,7 +194,7 @@ export class PlainServer {
       });
     }
     const moment = until ?? 'exited';
-    await Promise.race([process.until(moment, timeoutMs), this.#connection.closed]);
+    await process.until(moment, timeoutMs);
     const { ending, isClosed } = process;
     const running = moment === 'closed' ? !isClosed : ending === undefined;
     if (running && this.#isOver) return this.#ask('process/wait', { processId }); // rejects with why the connection is closed
@@ -224,7 +222,7 @@ export class PlainServer {
   async #closeSession(timeoutMs: number | undefined): Promise<unknown> {
     const running = [...this.#processes.values()].filter(({ hasExited }) => !hasExited);
     for (const each of running) each.end('disconnected');
-    await Promise.race([Promise.all(running.map((each) => each.until('exited', timeoutMs))), this.#connection.closed]);
+    await Promise.all(running.map((each) => each.until('exited', timeoutMs)));
     return {};
   }
 

@@ -171,7 +171,8 @@ export class RemoteLink implements ExecLink {
 
   #call<M extends CallMethod>(method: M, params: object | null | undefined): Promise<Result<M>> {
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
-    const call: PendingCall = { method, params: this.#encoded(method, params), answer: deferred() };
+    const isNewProcess = method === 'process/start' && !this.#sources.has(processIdIn(params));
+    const call: PendingCall = { method, params: this.#encoded(method, params), isNewProcess, answer: deferred() };
     this.#calls.add(call);
     if (this.#connection !== undefined) this.#send(call, this.#connection);
     const answered = call.answer.promise.finally(() => this.#calls.delete(call));
@@ -192,7 +193,7 @@ export class RemoteLink implements ExecLink {
       (result) => call.answer.resolve(result),
       (error: unknown) => {
         if (error instanceof RpcError) {
-          if (call.method === 'process/start') this.#sources.delete(processIdIn(call.params));
+          if (call.isNewProcess) this.#sources.delete(processIdIn(call.params));
           return call.answer.reject(toExecError(error));
         }
         // Lost on the way: sent again when the connection is back, unless that could do harm.
