@@ -10,7 +10,7 @@ export type ClientEvent =
   | { readonly type: 'started'; readonly processId: ProcessId; readonly pid: number }
   /** It could not be started, and nothing else comes of it. */
   | { readonly type: 'failed'; readonly processId: ProcessId; readonly problem: string; readonly failure?: SpawnFailure }
-  /** The reader was too slow for so much. */
+  /** Events that were dropped because the reader was too slow. */
   | { readonly type: 'gap'; readonly missedEvents: number; readonly missedBytes: number };
 
 export interface EventsOptions {
@@ -103,7 +103,7 @@ export class EventFeed implements ClientEvents {
 export class EventFeeds {
   readonly #link: Pick<ExecLink, 'watch' | 'ended'>;
   readonly #feeds = new Set<EventFeed>();
-  /** Events that have overtaken the answer to their process's start: a window's worth at most, because its handle does not read yet. */
+  /** Events that came before the answer to their process's start. At most a window of output, because no handle reads it yet. */
   readonly #starting = new Map<ProcessId, ProcessEvent[]>();
   #watch: Disposable | undefined;
 

@@ -1,4 +1,4 @@
-// A channel -> a server that has been greeted. Whoever answers, it is spoken to as a Sluice server from there on.
+// A channel -> a server that has been greeted. The link speaks to it as to Sluice, also when another server has answered.
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';

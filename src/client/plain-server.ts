@@ -75,14 +75,14 @@ export class PlainServer {
     this.#connection.close(problem);
   }
 
-  /** What was acknowledged is read here; the server would hang up on a notification that it does not know. */
+  /** Acknowledgements stop here: such a server hangs up on a notification that it does not know. */
   notify(method: string, params: unknown): boolean {
     if (method === 'initialized') return this.#connection.notify(method, params);
     if (method === 'process/ack') this.#window.acknowledge(v.parse(notifications[method].params, params));
     return true;
   }
 
-  /** Takes effect before it returns, so that calls keep their order. What is wrong with them is told as the server would. */
+  /** Takes effect before it returns, so that calls keep their order. Invalid parameters are rejected as if by the server. */
   async call(method: string, params: unknown, timeoutMs?: number): Promise<unknown> {
     try {
       return await this.#answer(method, params, timeoutMs);
@@ -163,7 +163,7 @@ export class PlainServer {
     }
   }
 
-  /** Neither has a way to say it; a terminal can be sent the character that it is, unless it was set to another. */
+  /** Such servers cannot close stdin. On a terminal the end-of-file character does it, unless the program has set another one. */
   async #closeStdin(processId: ProcessId): Promise<unknown> {
     if (!this.#terminals.has(processId)) throw refusal('the end of a pipe’s stdin');
     await this.#write({ processId, chunk: Uint8Array.of(4), writeId: crypto.randomUUID() });
@@ -201,7 +201,7 @@ export class PlainServer {
     return { running, ...(ending === undefined ? {} : { ending }) };
   }
 
-  /** How much a hole holds is not said there, so a page with one cannot be told as Sluice tells it. */
+  /** The server does not say how many bytes a hole holds, so a page with a hole is refused. */
   async #read({ processId, afterSeq, afterBytes, maxBytes, waitMs }: Params<'process/read'>): Promise<unknown> {
     const page = v.parse(plainPage, await this.#ask('process/read', { processId, afterSeq, maxBytes, waitMs }));
     const missing = (page.chunks[0]?.seq ?? 0) - (afterSeq ?? 0) - 1;

@@ -45,7 +45,7 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
   try {
     return await opened;
   } catch (cause) {
-    // A program that said nothing in time gets no more of it: the caller has set how long it waits.
+    // A silent program is killed at once: the time that the caller has set for it is up.
     const isSilent = cause instanceof CallTimeoutError;
     channel.destroy('the server could not be launched');
     const problem = await endServer(launched, isSilent ? 0 : refusedPatienceMs);

@@ -1,4 +1,4 @@
-// Streams that somebody else has opened, such as a channel of ssh2, a vsock or an attached container, as a Channel.
+// Streams that the caller has opened, such as a channel of ssh2, a vsock or an attached container, as a Channel.
 
 import { Readable, Writable } from 'node:stream';
 import type { ReadableStream, WritableStream } from 'node:stream/web';
@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { StreamChannel } from './stream-channel.js';
 
-/** One message per line goes each way. Whoever is given the pair owns both streams and closes them. */
+/** One message per line goes each way. The channel made of them owns both streams and closes them. */
 export interface StreamPair {
   /** What the peer sends, as bytes. */
   readonly readable: Readable | ReadableStream<Uint8Array>;

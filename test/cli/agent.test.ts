@@ -1,6 +1,7 @@
 // `sluice agent` through the built program, with a little agent program of our own.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -101,6 +102,15 @@ describe('sluice agent', () => {
       env: { XDG_STATE_HOME: undefined, HOME: file },
     });
     assert.deepEqual([elsewhere.status, elsewhere.stderr], [0, '']);
+  });
+
+  test('says that a home is read-only where it is', { skip: whyNoReadOnly() }, async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const readOnly = ['--dev-bind', '/', '/', '--ro-bind', home, home];
+    const command = [process.execPath, '--', sluiceProgram, 'agent', 'run', ...adapter, 'x', '--', ...program];
+    const { XDG_STATE_HOME: _, ...variables } = process.env;
+    const { stderr } = spawnSync('bwrap', [...readOnly, ...command], { encoding: 'utf8', env: { ...variables, HOME: home } });
+    assert.match(stderr, /^sluice: the run cannot be logged \(EROFS: .*\); name another folder with --log-dir\n$/);
   });
 
   test('interrupts the turn with the first Ctrl-C, and ends everything with the second', async () => {
@@ -243,3 +253,8 @@ describe('sluice agent', () => {
     assert.match((await terminal.rest()).text, /\p{Cc}\[1m> hello/u);
   });
 });
+
+function whyNoReadOnly(): string | false {
+  const { status } = spawnSync('bwrap', ['--dev-bind', '/', '/', 'true']);
+  return status === 0 ? false : 'a read-only folder takes bubblewrap, which does not work here';
+}

@@ -4,12 +4,14 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { OtherExecServer } from '../support/other-exec-server.js';
 import { living } from '../support/processes.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 import { selfSigned } from '../transport/self-signed.js';
@@ -290,6 +292,16 @@ describe('sluice exec', () => {
         await refuses(/cwd must be an absolute path/, ['exec', '--connect', server.url, '-C', 'somewhere', '--', 'true']);
       });
     }
+
+    test('fails on a server that cannot end stdin, instead of waiting for a command that reads to its end', async () => {
+      const path = join(folder, 'other');
+      const listener = createServer((socket) => void new OtherExecServer(socket, 'released')).listen(path);
+      await once(listener, 'listening');
+      const { status, stderr } = await sluice(['exec', '--connect', `unix://${path}`, '-C', '/', '--', 'cat'], { input: 'x' });
+      assert.equal(status, 125);
+      assert.match(stderr, /^sluice: the end of a pipe’s stdin cannot be had from this server, which is not Sluice\n$/);
+      listener.close();
+    });
 
     test('tells a person at a terminal in which folder the command runs, unless -C has named it', async () => {
       await using server = await SluiceServer.start('unix', [], { env: { HOME: folder } });

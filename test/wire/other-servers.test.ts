@@ -59,7 +59,7 @@ describe('a server that is not Sluice', () => {
       const { ending, stdout, stderr } = await opened.client.run(['sh', '-c', 'echo out; echo err >&2; exit 3'], place);
       assert.deepEqual([stdout.text, stderr.text], ['out\n', 'err\n']);
       assert.ok(ending.kind === 'code' && ending.code === 3 && ending.reason === 'exited', JSON.stringify(ending));
-      // A v0 server never says that nothing more will come, so nobody can know.
+      // A v0 server never says that nothing more will come, so the client cannot know.
       assert.equal(ending.outputComplete, dialect === 'released');
     });
 
@@ -111,7 +111,7 @@ describe('a server that is not Sluice', () => {
       await assert.rejects(opened.client.list(), /unknown method: process\/list/);
     });
 
-    test(`holds back a process that nobody reads, and other processes are not behind it (${dialect})`, async () => {
+    test(`holds back a process that is not read, and lets the others through (${dialect})`, async () => {
       await using opened = await open(dialect);
       const report = join(opened.folder, 'written');
       const flood = `head -c 20000000 /dev/zero; echo all >${report}`;

@@ -1,4 +1,4 @@
-// A client and a server over streams that somebody else has opened, Node's and the web's.
+// A client and a server over streams that the caller has opened, Node's and the web's.
 
 import assert from 'node:assert/strict';
 import { PassThrough, type Readable, type Writable } from 'node:stream';

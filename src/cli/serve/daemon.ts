@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
+import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
@@ -65,7 +66,7 @@ function openLog({ logFile }: RuntimeFolder): number {
   try {
     return openSync(logFile, 'w', 0o600);
   } catch (error) {
-    throw withPlaceHint(error);
+    throw withPlaceHint(path.dirname(logFile), error);
   }
 }
 

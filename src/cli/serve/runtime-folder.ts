@@ -3,6 +3,7 @@
 import { type Stats, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { whyUnwritable } from '../unwritable.js';
 
 export interface RuntimeFolder {
   readonly socketUrl: string;
@@ -31,15 +32,14 @@ function statsOf(folder: string, ifMissing: 'make' | 'leave'): Stats | undefined
     if (ifMissing === 'make') mkdirSync(folder, { recursive: true, mode: 0o700 });
     return lstatSync(folder, { throwIfNoEntry: false });
   } catch (error) {
-    throw withPlaceHint(error);
+    throw withPlaceHint(folder, error);
   }
 }
 
 /** The folder may be on a disk that is full or read-only: only a variable says where else it could be. */
-export function withPlaceHint(error: unknown): Error {
-  const problem = error instanceof Error ? error.message : String(error);
+export function withPlaceHint(folder: string, error: unknown): Error {
   return new Error(
-    `the server in the background has no place for its socket and its log (${problem}); ` +
+    `the server in the background has no place for its socket and its log (${whyUnwritable(folder, error)}); ` +
       'let XDG_RUNTIME_DIR name a folder of yours that can be written, or name a server with --connect',
     { cause: error },
   );
