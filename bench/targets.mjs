@@ -11,7 +11,7 @@ export function sluiceTarget() {
   const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const program = path.join(root, bin.sluice);
   if (!existsSync(program)) throw new Error(`${program} is missing; \`npm run build\` makes it`);
-  return { name: 'sluice', command: [process.execPath, program, 'serve'], order: 'strict' };
+  return { name: 'sluice', command: [process.execPath, '--', program, 'serve'], order: 'strict' };
 }
 
 /**

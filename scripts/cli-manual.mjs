@@ -93,6 +93,7 @@ const exitStatus = [
 const environment = [
   ['SLUICE_URL', 'The server to use where --connect names none.'],
   ['SLUICE_TOKEN', 'The token to present to that server where --token-file names none.'],
+  ['SLUICE_CA', 'The file with the authorities to trust for a wss:// server where --ca names none.'],
   [
     'SLUICE_...',
     `One for each option of serve, as ${envNameOf('max-connections')} for --max-connections; each option names its own.`,

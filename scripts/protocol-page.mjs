@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { errorTable } from '../dist/protocol/errors.js';
-import { notifications, requests } from '../dist/protocol/methods.js';
+import { requests } from '../dist/protocol/methods.js';
+import { notifications } from '../dist/protocol/notifications.js';
 import { protocolSchema } from './protocol-schema.mjs';
 import { memberRows, typeText } from './schema-rows.mjs';
 

@@ -2,7 +2,8 @@
 
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { sandboxPolicy } from '../dist/protocol/command.js';
-import { notifications, requests } from '../dist/protocol/methods.js';
+import { requests } from '../dist/protocol/methods.js';
+import { notifications } from '../dist/protocol/notifications.js';
 import { chunk, ending, envPolicy, io, preparedSpec, processStatus, size, snapshot } from '../dist/protocol/process.js';
 import { environmentInfo } from '../dist/protocol/session.js';
 

@@ -58,7 +58,7 @@ report();
 
 async function startServer() {
   const program = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url));
-  const args = [program, 'serve', '--listen', 'ws://127.0.0.1:0', '--log-level', 'warn', ...serverFlags];
+  const args = ['--', program, 'serve', '--listen', 'ws://127.0.0.1:0', '--log-level', 'warn', ...serverFlags];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   // Whatever becomes of us.
   process.once('exit', () => child.kill('SIGKILL'));

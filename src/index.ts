@@ -11,6 +11,8 @@ export {
   type ChannelEnd,
   type ChannelListener,
   Client,
+  type ClientEvent,
+  type ClientEvents,
   type Clock,
   type CollectOptions,
   type Collected,
@@ -18,6 +20,7 @@ export {
   type ConnectOptions,
   type ConnectionState,
   type EventSource,
+  type EventsOptions,
   type ExecLink,
   type ExecOptions,
   type ExecOutput,
@@ -42,7 +45,14 @@ export {
   type Timer,
   type TokenSource,
 } from './client/index.js';
-export { type LaunchOptions, type NodeConnectOptions, connect, connectInProcess, launchServer } from './local/index.js';
+export {
+  type LaunchOptions,
+  type NodeConnectOptions,
+  type StreamPair,
+  connect,
+  connectInProcess,
+  launchServer,
+} from './local/index.js';
 export { Sandbox, type SandboxOptions, type SpawnSpec, prepareSandboxed } from './process/index.js';
 export {
   type CommandMethod,

@@ -20,7 +20,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   process: ['protocol', 'base'],
   server: ['process', 'transport', 'rpc', 'protocol', 'base'],
   client: ['transport', 'rpc', 'protocol', 'base'],
-  local: ['client', 'server', 'transport', 'rpc', 'protocol'],
+  local: ['client', 'server', 'transport', 'rpc', 'protocol', 'base'],
   runner: ['client', 'protocol', 'base'],
   cli: ['base', 'protocol', 'rpc', 'transport', 'process', 'server', 'client', 'local', 'runner', 'index.ts'],
   'index.ts': ['client', 'local', 'process', 'protocol'],

@@ -18,6 +18,7 @@ import { LocalTerminal } from './local-terminal.js';
 import { requireReadableInput } from './own-input.js';
 import { KeptOutput, OwnStreams } from './output-sink.js';
 import { complain, print } from './own-output.js';
+import { defaultFolders, remoteFolder } from './remote-folder.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, detachedText, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
@@ -59,7 +60,7 @@ const options = {
     short: 'C',
     placeholder: 'FOLDER',
     group: 'Command',
-    meaning: 'Start it in this folder.',
+    meaning: `Start it in this folder of the machine it runs on. ${defaultFolders}`,
     otherNames: ['--workdir', '-w'],
   },
   ...environmentOptions,
@@ -142,10 +143,12 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   await using client = await openClient(flags, server, streams);
   const mayOutlive = flags.detach || (flags.tty && server?.kind === 'address');
   if (mayOutlive && flags.name !== undefined) await (await import('./taken-name.js')).requireFreeName(client, flags.name);
+  const cwd = server === undefined ? localFolder(flags.cwd) : (flags.cwd ?? (await remoteFolder(client, server)));
   using signals = flags.detach ? undefined : new SignalRelay();
   using raw = flags.detach ? undefined : terminal?.raw();
   const io = terminal === undefined ? pipes(flags.detach || isStdinForwarded) : ({ kind: 'pty', ...terminal.size } as const);
-  const start = { argv: operands, io, restartable: mayOutlive, ...startOptions(flags, { isLocal: server === undefined }) };
+  const place = { isLocal: server === undefined, cwd };
+  const start = { argv: operands, io, restartable: mayOutlive, ...startOptions(flags, place) };
   const started = await client.start(start).catch(notStarted);
   if (started instanceof ExecError) return await tellNotStarted(started, flags);
   await using child = started;
@@ -213,17 +216,22 @@ function pipes(isStdinOpen: boolean): Io {
   return { kind: 'pipe', stdin: isStdinOpen ? 'open' : 'closed' };
 }
 
-function startOptions(flags: ExecFlags, { isLocal }: { readonly isLocal: boolean }): StartOptions {
-  const { cwd, arg0, timeout, grace } = flags;
+/** Where the command runs. */
+interface Place {
+  readonly isLocal: boolean;
+  readonly cwd: string | undefined;
+}
+
+function startOptions(flags: ExecFlags, { isLocal, cwd }: Place): StartOptions {
+  const { arg0, timeout, grace } = flags;
   const environment = environmentOf(flags, { env: process.env, isLocal });
   // Programs on a terminal need to know which kind it is, wherever they run.
   const kind = flags.tty ? { TERM: process.env['TERM'] ?? 'xterm-256color' } : {};
-  const folder = isLocal ? localFolder(cwd) : cwd;
   return {
     ...environment,
     env: { ...kind, ...environment.env },
     id: flags.name ?? randomBytes(4).toString('hex'),
-    ...(folder === undefined ? {} : { cwd: folder }),
+    ...(cwd === undefined ? {} : { cwd }),
     ...(arg0 === undefined ? {} : { arg0 }),
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(flags['idle-timeout'] === undefined ? {} : { idleTimeoutMs: flags['idle-timeout'] }),

@@ -1,6 +1,7 @@
 // Our streams and a process's, joined: what arrives on stdin goes there, what it writes comes here.
 
 import type { ProcessHandle } from '../client/index.js';
+import { isExecError } from '../protocol/index.js';
 import type { DetachKeys } from './detach-keys.js';
 import { onSignals } from './inherited-signals.js';
 import { inputFailure, letGoOfInput, openInput } from './own-input.js';
@@ -72,9 +73,11 @@ function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: Join
       () => stdin.pause(), // the process has gone; its ending is reported
     );
   };
+  // A server that cannot end stdin, as Codex's own: the command would wait for it for ever.
+  const failIfRefused = (error: unknown) => isExecError(error, 'invalidRequest') && fail(error);
   const end = () => {
     if (atEnd === 'detach') leave();
-    else if (atEnd === 'closeStdin') void child.closeStdin().catch(() => {}); // the same
+    else if (atEnd === 'closeStdin') child.closeStdin().catch(failIfRefused); // otherwise the same
   };
   stdin.on('data', (piece: Buffer) => {
     const { bytes, isDetached } = detachKeys?.push(piece) ?? { bytes: piece, isDetached: false };

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 // Find the command, run it, set its exit status. The only place that reads argv.
 
 import { readWords } from './command.js';

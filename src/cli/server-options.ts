@@ -24,6 +24,12 @@ export const serverOptions = {
     meaning:
       'Present the token in this file, which is read again when the server refuses it. [SLUICE_TOKEN holds the token itself]',
   },
+  ca: {
+    kind: 'text',
+    placeholder: 'FILE',
+    group,
+    meaning: 'Trust the authorities in this PEM file for wss://, and no others. [SLUICE_CA]',
+  },
   via: {
     kind: 'text',
     placeholder: 'COMMAND',
@@ -47,7 +53,7 @@ export const serverOptions = {
 export type ServerFlags = Flags<typeof serverOptions>;
 
 export type NamedServer =
-  | { readonly kind: 'address'; readonly url: string; readonly token: TokenSource | undefined }
+  | { readonly kind: 'address'; readonly url: string; readonly token: TokenSource | undefined; readonly ca: string | undefined }
   | { readonly kind: 'launched'; readonly command: readonly [string, ...string[]] };
 
 /** The server that flags and variables name; undefined when they name none. */
@@ -61,8 +67,10 @@ export function namedServer(flags: ServerFlags, env: NodeJS.ProcessEnv): NamedSe
   }
   if (flags['remote-sluice'] !== undefined) throw new UsageError('--remote-sluice needs --via beside it');
   const url = flags.connect ?? env['SLUICE_URL'];
-  if (url !== undefined && url !== '') return { kind: 'address', url, token: tokenSource(flags, env) };
+  if (url !== undefined && url !== '')
+    return { kind: 'address', url, token: tokenSource(flags, env), ca: authorities(url, flags, env) };
   if (flags['token-file'] !== undefined) throw new UsageError('--token-file needs --connect beside it');
+  if (flags.ca !== undefined) throw new UsageError('--ca needs --connect beside it');
   return undefined;
 }
 
@@ -75,11 +83,16 @@ export async function openServer(
   const timeouts = reconnect === undefined ? {} : { timeouts: { reconnectMs: reconnect } };
   switch (server.kind) {
     case 'address':
-      return (await import('../local/index.js')).connect(server.url, {
-        ...timeouts,
-        onConnection: connectionNotice(server.url, tell),
-        ...(server.token === undefined ? {} : { token: server.token }),
-      });
+      return (await import('../local/index.js'))
+        .connect(server.url, {
+          ...timeouts,
+          onConnection: connectionNotice(server.url, tell),
+          ...(server.token === undefined ? {} : { token: server.token }),
+          ...(server.ca === undefined ? {} : { ca: server.ca }),
+        })
+        .catch((error: unknown) => {
+          throw withAuthorityHint(error);
+        });
     case 'launched': {
       const [command, ...args] = ignoringTheSame(server.command);
       return (await import('../local/index.js')).launchServer({ command, args });
@@ -103,12 +116,46 @@ function readToken(file: string): string {
 }
 
 /** What brings a process back that was left running. */
-export function detachedText(name: string, { connect, 'token-file': tokenFile }: ServerFlags): string {
+export function detachedText(name: string, { connect, ca, 'token-file': tokenFile }: ServerFlags): string {
   const server = [
     ...(connect === undefined ? [] : ['--connect', connect]),
+    ...(ca === undefined ? [] : ['--ca', ca]),
     ...(tokenFile === undefined ? [] : ['--token-file', tokenFile]),
   ];
   return `detached; "${['sluice', 'attach', ...server, name].map(quoted).join(' ')}" comes back to it`;
+}
+
+/** A variable is for every server that is named, so it may be of no use to this one; a flag is meant for it. */
+function authorities(url: string, { ca }: ServerFlags, env: NodeJS.ProcessEnv): string | undefined {
+  const file = ca ?? env['SLUICE_CA'];
+  if (file === undefined || file === '') return undefined;
+  if (!url.startsWith('wss://')) {
+    if (ca === undefined) return undefined;
+    throw new UsageError(`--ca is for wss:// addresses, got ${url}`);
+  }
+  const name = ca === undefined ? 'SLUICE_CA' : '--ca';
+  const pem = readNamedFile(name, file);
+  // Node ignores what is no certificate, and the connection would fail for a reason that names none of this.
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new UsageError(`${name} ${file} holds no certificate in PEM`);
+  return pem;
+}
+
+function readNamedFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/** What OpenSSL calls a chain that ends in an authority it does not trust. */
+const unknownAuthority = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER))/;
+
+function withAuthorityHint(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(error instanceof Error && cause instanceof Error && 'code' in cause)) return error;
+  if (!unknownAuthority.test(String(cause.code))) return error;
+  return new Error(`${error.message}; if its authority is a private one, name that with --ca FILE`, { cause: error });
 }
 
 /** Why nobody knows how a process ended. */

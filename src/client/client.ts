@@ -12,6 +12,7 @@ import {
 import { checkOptions } from '../protocol/read-params.js';
 import { inheritance } from './environment.js';
 import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
+import { type ClientEvents, EventFeeds, type EventsOptions } from './event-feed.js';
 import type { ExecLink } from './exec-link.js';
 import { startOptions } from './option-checks.js';
 import { ProcessHandle } from './process-handle.js';
@@ -80,10 +81,12 @@ export interface ListOptions {
 export class Client implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
+  readonly #feeds: EventFeeds;
 
   constructor(link: ExecLink, { clock = systemClock }: { readonly clock?: Clock } = {}) {
     this.#link = link;
     this.#clock = clock;
+    this.#feeds = new EventFeeds(link);
   }
 
   /** Rejects with `ExecError` spawnFailed when the command cannot run. */
@@ -91,11 +94,18 @@ export class Client implements AsyncDisposable {
     checkOptions(startOptions, options);
     const { id, ...rest } = options;
     const processId = asProcessId(id ?? crypto.randomUUID());
+    this.#feeds.starting(processId);
     // A prepared command has its whole environment in it.
     const inherited = options.prepared === undefined ? { envPolicy: inheritance(options.envPolicy) } : {};
-    const { pid } = await this.#link.service['process/start']({ ...rest, ...inherited, processId });
+    const starting = this.#link.service['process/start']({ ...rest, ...inherited, processId });
+    const { pid = Number.NaN } = await starting.catch((error: unknown) => {
+      this.#feeds.failed(processId, error);
+      throw error;
+    });
     const events = this.#link.follow(processId, 0);
-    return new ProcessHandle({ id: processId, pid, events, onDispose: 'terminate' }, this.#link, this.#clock);
+    this.#feeds.started(processId, pid);
+    const started = { id: processId, pid, events, onDispose: 'terminate' } as const;
+    return new ProcessHandle(started, this.#link, this.#clock);
   }
 
   /**
@@ -133,6 +143,15 @@ export class Client implements AsyncDisposable {
   /** Running processes, and ended ones that are still readable. */
   async list(options: ListOptions = {}): Promise<ProcessStatus[]> {
     return (await this.#link.service['process/list'](options)).processes;
+  }
+
+  /**
+   * Everything that happens from now on to the processes that this client starts, or has joined with `attach`, as one stream. A reader that
+   * is too slow holds nothing back: beyond 4 MiB of output or 10 000 events the oldest are dropped, output first, and a `gap` tells how much.
+   * Every process must be read by its handle all the same, or let go with `ignoreOutput`.
+   */
+  events(options: EventsOptions = {}): ClientEvents {
+    return this.#feeds.open(options);
   }
 
   /** Shell, folders and version of the machine and the server. */

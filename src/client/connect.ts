@@ -16,7 +16,8 @@ export interface Timeouts {
   readonly reconnectMs: number;
 }
 
-export const defaultTimeouts: Timeouts = { connectMs: 10_000, initializeMs: 10_000, reconnectMs: 25_000 };
+/** A server that is launched has to be found, loaded and started first, on a busy machine or through ssh or npx: half a minute. */
+export const defaultTimeouts: Timeouts = { connectMs: 10_000, initializeMs: 30_000, reconnectMs: 25_000 };
 
 export interface ConnectOptions {
   /**

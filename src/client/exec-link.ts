@@ -45,6 +45,8 @@ export interface ExecLink {
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;
   /** Whoever opens a source closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
+  /** Calls `listener` with every event of every process that is followed here, as it comes, until disposed. Holds nothing back. */
+  watch(listener: (event: ProcessEvent) => void): Disposable;
   /** Joins a process that somebody else started; also one of another session. */
   attach(params: Params<'process/attach'>): Promise<Attached>;
   /** Leaves it again; it runs on. */

@@ -4,6 +4,7 @@ export { type AttachOptions, Client, type ListOptions, type RestartOptions, type
 export { type ConnectOptions, type Route, type Timeouts, connectOver, defaultTimeouts } from './connect.js';
 export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
+export type { ClientEvent, ClientEvents, EventsOptions } from './event-feed.js';
 export type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
 export type { ExecOptions, ExecOutput, ExecResult, PendingExec } from './exec.js';
 export type { Input } from './input.js';

@@ -75,7 +75,7 @@ const defaultMaxLineBytes = 16 * 1024 * 1024;
 
 export class ProcessHandle implements AsyncDisposable {
   readonly id: ProcessId;
-  /** Of the leader, on the machine it runs on. */
+  /** Of the leader, on the machine it runs on. NaN when the server does not tell it, as Codex's own does not. */
   readonly pid: number;
   readonly #link: ExecLink;
   readonly #clock: Clock;
@@ -103,6 +103,11 @@ export class ProcessHandle implements AsyncDisposable {
    */
   get output(): AsyncIterable<OutputChunk> {
     return this.#chunks();
+  }
+
+  /** Throws the output away from here on, as it comes, so that it holds the process back no more: for those that `Client.events` shows. */
+  ignoreOutput(): void {
+    this.#queue.close();
   }
 
   /** The output as lines of text, each stream split on its own. */

@@ -16,6 +16,8 @@ export type CallMethod =
 export interface PendingCall {
   readonly method: CallMethod;
   params: unknown;
+  /** A start under an id that nothing here had: when it fails, nothing will come under that id. */
+  readonly isNewProcess: boolean;
   readonly answer: Deferred<unknown>;
 }
 

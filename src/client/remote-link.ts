@@ -7,6 +7,7 @@ import {
   type CommandService,
   type ExecService,
   type Params,
+  type ProcessEvent,
   type ProcessId,
   type Result,
   type Seq,
@@ -17,9 +18,9 @@ import {
 } from '../protocol/index.js';
 import { readParams } from '../protocol/read-params.js';
 import type { ChannelEnd } from '../rpc/channel.js';
-import { Connection } from '../rpc/connection.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
+import { type GreetedServer, greetServer } from './greeted-server.js';
 import {
   type CallMethod,
   type PendingCall,
@@ -32,14 +33,13 @@ import {
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
 import { comeBack } from './reconnect.js';
-import { type Told, readTold, readToldFrame } from './remote-told.js';
+import type { Told } from './remote-told.js';
 import { toExecError } from './remote-error.js';
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
 
-/** Far above what the server ever sends; the client has no need to refuse its own server. */
-const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
+type Server = GreetedServer['server'];
 
 export class RemoteLink implements ExecLink {
   readonly service: ExecService;
@@ -51,13 +51,15 @@ export class RemoteLink implements ExecLink {
   /** Processes that are being left. */
   readonly #leaving = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
+  readonly #watchers = new Set<(event: ProcessEvent) => void>();
   /** In the order they were made, which is the order they are sent in again. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
-  #connection: Connection | undefined;
+  #connection: Server | undefined;
   #sessionId: string | undefined;
   #writes = 0;
   #isOver = false;
+  #canComeBack = false;
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
@@ -88,6 +90,11 @@ export class RemoteLink implements ExecLink {
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable {
     this.#deltaListeners.set(processId, listener);
     return { [Symbol.dispose]: () => void this.#deltaListeners.delete(processId) };
+  }
+
+  watch(listener: (event: ProcessEvent) => void): Disposable {
+    this.#watchers.add(listener);
+    return { [Symbol.dispose]: () => void this.#watchers.delete(listener) };
   }
 
   follow(processId: ProcessId, afterSeq: Seq): RemoteSource {
@@ -157,7 +164,8 @@ export class RemoteLink implements ExecLink {
   #call<M extends CallMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
-    const call: PendingCall = { method, params: this.#encoded(method, params), answer: deferred() };
+    const isNewProcess = method === 'process/start' && !this.#sources.has(processIdIn(params));
+    const call: PendingCall = { method, params: this.#encoded(method, params), isNewProcess, answer: deferred() };
     this.#calls.add(call);
     if (this.#connection !== undefined) this.#send(call, this.#connection);
     const answered = call.answer.promise.finally(() => this.#calls.delete(call));
@@ -173,12 +181,12 @@ export class RemoteLink implements ExecLink {
     return repeatableWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
-  #send(call: PendingCall, connection: Connection): void {
+  #send(call: PendingCall, connection: Server): void {
     connection.call(call.method, call.params).then(
       (result) => call.answer.resolve(result),
       (error: unknown) => {
         if (error instanceof RpcError) {
-          if (call.method === 'process/start') this.#sources.delete(processIdIn(call.params));
+          if (call.isNewProcess) this.#sources.delete(processIdIn(call.params));
           return call.answer.reject(toExecError(error));
         }
         // Lost on the way: sent again when the connection is back, unless that could do harm.
@@ -190,39 +198,30 @@ export class RemoteLink implements ExecLink {
 
   async #connect(): Promise<void> {
     const { open, clock, clientName, initializeMs, reconnectMs } = this.#options;
-    const connection = new Connection(await open(), limits, clock);
-    connection.serve({
-      request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
-      notification: (method, params) => this.#onTold(readTold(method, params)),
-      binary: (frame) => this.#onTold(readToldFrame(frame)),
-      errorBody: (error) => ({ code: -32601, message: String(error) }),
-    });
-    try {
-      const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
-      const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
-      const greeting = {
-        clientName,
-        ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
-        ...resume,
-        capabilities: { acks: true, binaryOutput: true },
-      };
-      const result = await connection.call('initialize', greeting, initializeMs);
-      this.#greeted(v.parse(requests.initialize.result, result));
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-    if (this.#isOver) return connection.close();
-    connection.notify('initialized', {});
-    this.#connection = connection;
+    const channel = await open();
+    const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
+    const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
+    const greeting = {
+      clientName,
+      ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
+      ...resume,
+      capabilities: { acks: true, binaryOutput: true },
+    };
+    const onTold = (told: Told | undefined): void => this.#onTold(told);
+    const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onTold });
+    this.#greeted(greeted);
+    this.#canComeBack = reconnectMs > 0 && kind === 'sluice';
+    if (this.#isOver) return server.close();
+    server.notify('initialized', {});
+    this.#connection = server;
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
-    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, connection);
-    for (const call of this.#calls) this.#send(call, connection);
-    void connection.closed.then((end) => this.#onLost(end));
+    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, server);
+    for (const call of this.#calls) this.#send(call, server);
+    void server.closed.then((end) => this.#onLost(end));
   }
 
   /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
-  #greeted({ sessionId, forgotten = [], lastSeqs = {} }: Result<'initialize'>): void {
+  #greeted({ sessionId, forgotten = [], lastSeqs = {} }: GreetedServer['greeted']): void {
     this.#sessionId = sessionId;
     // Of the processes of others, the answer to joining them again tells.
     for (const [id, source] of this.#sources)
@@ -234,7 +233,7 @@ export class RemoteLink implements ExecLink {
   }
 
   /** Before the calls that were lost are made again: they may be about this process. */
-  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Connection): void {
+  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
     // Its last event was taken already: what remains is the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
@@ -252,7 +251,7 @@ export class RemoteLink implements ExecLink {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
     if (this.#isOver) return;
-    if (isFinal || reconnectMs === 0) return this.#end(problem);
+    if (isFinal || !this.#canComeBack) return this.#end(problem);
     for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
     void this.#comeBack();
@@ -281,7 +280,9 @@ export class RemoteLink implements ExecLink {
   #onTold(told: Told | undefined): void {
     switch (told?.kind) {
       case 'event':
-        return this.#sources.get(told.event.processId)?.push(told.event);
+        if (this.#sources.get(told.event.processId)?.push(told.event) !== true) return;
+        for (const watch of this.#watchers) watch(told.event);
+        return;
       case 'delta':
         return this.#deltaListeners.get(told.delta.processId)?.(told.delta);
       case undefined: // a newer server's; nothing here asked for it

@@ -72,8 +72,14 @@ export class RemoteSource implements EventSource {
     return this.#isComplete;
   }
 
-  push(event: ProcessEvent): void {
-    if (event.seq <= this.#received) return; // sent again by a server that did not know it had arrived
+  /** False for what has come before: sent again by a server that did not know it had arrived. */
+  push(event: ProcessEvent): boolean {
+    if (event.seq <= this.#received) return false;
+    this.#add(event);
+    return true;
+  }
+
+  #add(event: ProcessEvent): void {
     this.#received = event.seq;
     this.#bytes += (event.droppedBytes ?? 0) + (event.type === 'output' ? event.chunk.length : 0);
     if (event.type === 'exited') this.#ending = event.ending;

@@ -46,7 +46,7 @@ export async function runCommand(client: Client, argv: readonly string[], option
   if (signal?.aborted === true) abort(); // while the start was on its way
   try {
     const feeding = input === undefined ? undefined : feed(child, input);
-    feeding?.catch(() => {}); // awaited below, after the output
+    feeding?.catch(abort); // it might wait for the rest for ever; told below, after the output
     const stdout = new OutputCollector(maxOutputBytes);
     const stderr = new OutputCollector(maxOutputBytes);
     for await (const chunk of child.output) (chunk.stream === 'stderr' ? stderr : stdout).add(chunk.bytes);

@@ -6,6 +6,7 @@ import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from '../transport/connect-error.js';
 import { openChannel } from '../transport/connect.js';
 import { parseConnectUrl } from '../transport/endpoint.js';
+import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 
 /** Longest message taken from a server: well under the longest string, and above any page of retained output that its limits allow. */
 export const receivedMessageBytes = 256 * 1024 * 1024;
@@ -15,9 +16,15 @@ export interface NodeConnectOptions extends ConnectOptions {
   readonly ca?: string | Buffer;
 }
 
-/** Connects to `ws://`, `wss://` or `unix://`, or greets over a channel that is open already. */
-export async function connect(target: string | Channel, options: NodeConnectOptions = {}): Promise<Client> {
-  if (typeof target !== 'string') return connectOver({ open: async () => target, again: 'impossible' }, options);
+/**
+ * Connects to `ws://`, `wss://` or `unix://`, or greets over streams or a channel that are open already. These cannot be opened again: when
+ * they end, so does the client.
+ */
+export async function connect(target: string | StreamPair | Channel, options: NodeConnectOptions = {}): Promise<Client> {
+  if (typeof target !== 'string') {
+    const channel = channelOver(target, { maxMessageBytes: receivedMessageBytes, clock: options.clock });
+    return connectOver({ open: async () => channel, again: 'impossible' }, options);
+  }
   const endpoint = parseConnectUrl(target);
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
   const token = new Token(options.token, { clock: options.clock, timeoutMs });

@@ -4,7 +4,7 @@ import { Client, type ExecLink, type OutputDelta } from '../client/index.js';
 import { type Params, type ProcessId, execError } from '../protocol/index.js';
 import { readParams } from '../protocol/read-params.js';
 import { checkedCommands, checkedService } from '../server/dispatch.js';
-import { Commands, Server, type ServerOptions, createExecService } from '../server/index.js';
+import { Commands, Server, type ServerOptions, SessionWatch, createExecService } from '../server/index.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
@@ -12,8 +12,19 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const session = server.openSession();
   const listeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   const commands = new Commands(session, async (delta) => listeners.get(delta.processId)?.(delta));
+  const watches = new SessionWatch(session);
+  const service = createExecService(session);
   const link: ExecLink = {
-    service: checkedService(createExecService(session)),
+    service: checkedService({
+      ...service,
+      'process/start': (params) => {
+        const starting = service['process/start'](params);
+        const started = session.processes.find(params.processId);
+        if (started !== undefined) watches.follow(started, 0);
+        return starting;
+      },
+    }),
+    watch: (listener) => watches.watch(listener),
     commands: checkedCommands(commands.service),
     onOutputDelta: (processId: ProcessId, listener: (delta: OutputDelta) => void) => {
       listeners.set(processId, listener);

@@ -1,7 +1,9 @@
 // Starts a server as a child and talks to it over its standard streams: on this machine, over ssh, or inside a container.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { type Clock, systemClock } from '../base/clock.js';
 import { type Client, type ConnectOptions, connectOver } from '../client/index.js';
+import { CallTimeoutError } from '../rpc/rpc-error.js';
 import { StreamChannel } from '../transport/stream-channel.js';
 import { receivedMessageBytes } from './connect.js';
 
@@ -19,6 +21,9 @@ export interface LaunchOptions extends Omit<ConnectOptions, 'token'> {
 /** How long a server may take to end its processes once its stdin has ended. */
 const endPatienceMs = 10_000;
 
+/** How long a program that turned out to be no server may take to end: long enough for its own exit code, which says more than SIGKILL. */
+const refusedPatienceMs = 1_000;
+
 /** Closing the client ends the server. A server that dies takes its processes with it, and every handle ends as `lost`. */
 export async function launchServer(options: LaunchOptions): Promise<Client> {
   const { command, args = [], cwd, env, stderr = 'inherit', ...connect } = options;
@@ -32,19 +37,36 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
     server.once('exit', (code, signal) => resolve(`${command} ended with ${signal ?? `code ${code}`}`));
   });
   const streams = { readable: server.stdout, writable: server.stdin };
-  const channel = new StreamChannel({ ...streams, peer: command, maxMessageBytes: receivedMessageBytes });
-  const ended = channel.closed.then(async () => endServer(server, exited));
+  const { clock = systemClock } = connect;
+  const channel = new StreamChannel({ ...streams, peer: command, maxMessageBytes: receivedMessageBytes, clock });
+  const launched = { server, exited, clock };
+  const ended = channel.closed.then(async () => endServer(launched, endPatienceMs));
   const opened = connectOver({ open: async () => channel, again: 'impossible', closed: () => ended }, connect);
   try {
     return await opened;
   } catch (cause) {
-    channel.close();
-    throw new Error(`cannot launch a server with "${[command, ...args].join(' ')}": ${await exited}`, { cause });
+    // A silent program is killed at once: the time that the caller has set for it is up.
+    const isSilent = cause instanceof CallTimeoutError;
+    channel.destroy('the server could not be launched');
+    const problem = await endServer(launched, isSilent ? 0 : refusedPatienceMs);
+    throw new Error(`cannot launch a server with "${[command, ...args].join(' ')}": ${isSilent ? cause.message : problem}`, {
+      cause,
+    });
   }
 }
 
-async function endServer(server: ChildProcess, exited: Promise<string>): Promise<void> {
-  const impatience = setTimeout(() => server.kill('SIGKILL'), endPatienceMs);
-  await exited;
-  clearTimeout(impatience);
+interface Launched {
+  readonly server: ChildProcess;
+  /** How it ended. */
+  readonly exited: Promise<string>;
+  readonly clock: Clock;
+}
+
+/** Waits for the program to end, and kills it when that takes longer. */
+async function endServer({ server, exited, clock }: Launched, patienceMs: number): Promise<string> {
+  if (patienceMs === 0) server.kill('SIGKILL');
+  const impatience = clock.after(patienceMs, () => server.kill('SIGKILL'));
+  const problem = await exited;
+  impatience.cancel();
+  return problem;
 }

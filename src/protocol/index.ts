@@ -22,9 +22,9 @@ export {
   type ProcessEvent,
   type Requests,
   type Result,
-  notifications,
   requests,
 } from './methods.js';
+export { notifications } from './notifications.js';
 export { type Output as OutputFrame, OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,

@@ -1,22 +1,12 @@
-// THE table: every request and notification with its schemas. Types, validators, JSON Schema and the reference page derive from it.
+// THE table: every request with its schemas; notifications.ts has the rest of it. Types, validators, JSON Schema and the reference page derive from it.
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
-import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams, outputDelta } from './command.js';
+import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams } from './command.js';
 import { limit, processId, seq, shortName, writeId } from './ids.js';
 import { optionalMembers } from './map.js';
-import {
-  afterBytes,
-  closedEvent,
-  ending,
-  exitedEvent,
-  outputEvent,
-  page,
-  processStatus,
-  size,
-  snapshot,
-  startParams,
-} from './process.js';
+import type { notifications } from './notifications.js';
+import { afterBytes, ending, page, processStatus, size, snapshot, startParams } from './process.js';
 import {
   attachParams,
   environmentInfo,
@@ -66,7 +56,7 @@ export const requests = {
     result: v.object({
       processId,
       sandboxType: v.literal('none'),
-      pid,
+      pid: v.pipe(v.optional(v.number()), v.description('Operating-system pid; a Sluice server always tells it')),
     }),
   },
   'process/read': {
@@ -250,37 +240,6 @@ export const requests = {
     result: empty,
   },
 } as const satisfies Record<string, RequestRow>;
-
-interface NotificationRow {
-  readonly from: 'client' | 'server';
-  readonly summary: string;
-  readonly params: v.GenericSchema;
-}
-
-export const notifications = {
-  initialized: {
-    from: 'client',
-    summary: 'Completes the handshake; the session’s methods may be used from here on.',
-    params: v.nullish(empty),
-  },
-  'process/ack': {
-    from: 'client',
-    summary: 'Everything of a process up to this number has been taken. Lets the process go on, and the server forget.',
-    params: v.object({ ...one, seq }),
-  },
-  'process/output': { from: 'server', summary: 'Bytes a process wrote; at most 64 KiB.', params: outputEvent },
-  'process/exited': {
-    from: 'server',
-    summary: 'The process ended; everything it wrote itself came before this.',
-    params: exitedEvent,
-  },
-  'process/closed': {
-    from: 'server',
-    summary: 'Nothing more can come from this process. Always the last event.',
-    params: closedEvent,
-  },
-  'command/exec/outputDelta': { from: 'server', summary: 'Bytes a streamed command wrote.', params: outputDelta },
-} as const satisfies Record<string, NotificationRow>;
 
 export type Requests = typeof requests;
 export type Notifications = typeof notifications;

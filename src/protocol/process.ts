@@ -193,6 +193,14 @@ export const closedEvent = v.object({
   ),
 });
 
+/** Neither has a number: both are about the start, not about what the process did. */
+export const startedEvent = v.object({ processId, pid: v.pipe(v.number(), v.description('Operating-system pid')) });
+export const failedEvent = v.object({
+  processId,
+  problem: v.pipe(v.string(), v.description('The message of the error that answers the request')),
+  failure: v.pipe(v.optional(spawnFailure), v.description('Why the command never ran; absent when the request was refused')),
+});
+
 /** Beside a cursor. */
 export const afterBytes = v.pipe(
   v.nullish(seq),

@@ -3,7 +3,8 @@
 import * as v from 'valibot';
 import { shownText, shownValue } from '../base/shown-value.js';
 import { execError } from './errors.js';
-import { type Method, type Notification, type Params, notifications, requests } from './methods.js';
+import { type Method, type Notification, type Params, requests } from './methods.js';
+import { notifications } from './notifications.js';
 import { type Described, memberOf, ruleOf } from './rule-words.js';
 
 /** The method's parameters, or an error that names the wrong member, what it must be and what it is. */

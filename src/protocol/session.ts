@@ -40,6 +40,12 @@ export const initializeParams = v.object({
           v.nullish(v.boolean()),
           v.description('The client sends process/ack; what it has not acknowledged is kept for it, also while it is away'),
         ),
+        startEvents: v.pipe(
+          v.nullish(v.boolean()),
+          v.description(
+            'process/started and process/failed are sent; without it they are not, because other clients do not know them',
+          ),
+        ),
       }),
     ),
     v.description('What the client can do beyond the plain protocol'),
@@ -50,7 +56,7 @@ export const initializeResult = v.object({
   protocolVersion: v.literal(protocolVersion),
   sessionId,
   environmentInfo,
-  capabilities: v.pipe(mapOf(v.boolean()), v.description('What was agreed: acks, binaryOutput')),
+  capabilities: v.pipe(mapOf(v.boolean()), v.description('What was agreed: acks, binaryOutput, startEvents')),
   forgotten: v.pipe(
     v.optional(v.array(processId)),
     v.description(

@@ -279,9 +279,9 @@ export class AgentRun {
     this.#phase = 'over';
     this.#watchdogs.end();
     const outcome = outcomeOf({ ...this.#known, verdict: this.#verdict, block: this.#rateLimit.block });
-    this.#emit({ type: 'ended', outcome });
+    this.#emit({ type: 'ended', outcome: { ...outcome, ...this.#record.logProblem } });
     this.#record.close();
-    this.#outcome.resolve(outcome);
+    this.#outcome.resolve({ ...outcome, ...this.#record.logProblem }); // the last event may be the one without room
   }
 
   #emit(body: EventBody): void {

@@ -41,6 +41,8 @@ export interface Outcome {
   readonly resetsAt?: number;
   /** Sessions the program had kept for this folder before the run; absent where they cannot be counted. */
   readonly priorSessions?: PriorSessions;
+  /** Why the run's log is incomplete, as on a full disk; absent when it is whole, or none was asked for. */
+  readonly logProblem?: string;
 }
 
 /** Why a run was ended from here. */

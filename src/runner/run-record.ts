@@ -10,6 +10,7 @@ export class RunRecord {
   readonly #clock: Clock;
   readonly #labels: Pick<RunHeader, 'labels'>;
   #file: RunLog | undefined;
+  #fileProblem: string | undefined;
 
   constructor(header: RunHeader, { clock, folder }: { readonly clock: Clock; readonly folder: string | undefined }) {
     this.#clock = clock;
@@ -19,6 +20,11 @@ export class RunRecord {
 
   get file(): string | undefined {
     return this.#file?.path;
+  }
+
+  /** For an outcome: why the file does not hold every event, as far as is known by now. */
+  get logProblem(): { readonly logProblem?: string } {
+    return this.#fileProblem === undefined ? {} : { logProblem: this.#fileProblem };
   }
 
   /** Everything after this number, then what comes. */
@@ -39,8 +45,8 @@ export class RunRecord {
     } catch (error) {
       // A full disk is no reason to end an agent's work; whoever reads the events is told.
       this.#file = undefined;
-      const problem = error instanceof Error ? error.message : String(error);
-      this.add({ type: 'status', status: `the log can no longer be written: ${problem}` }, turn);
+      this.#fileProblem = error instanceof Error ? error.message : String(error);
+      this.add({ type: 'status', status: `the log can no longer be written: ${this.#fileProblem}` }, turn);
     }
   }
 
@@ -48,8 +54,9 @@ export class RunRecord {
     this.#events.end();
     try {
       this.#file?.close();
-    } catch {
-      // A full disk, and nobody left to tell: the run has ended, and how is known.
+    } catch (error) {
+      // The events are over; only the outcome can tell.
+      this.#fileProblem = error instanceof Error ? error.message : String(error);
     }
   }
 }

@@ -24,12 +24,13 @@ import { callCommand, callService, familyOf } from './dispatch.js';
 import { environmentInfo } from './environment-info.js';
 import { errorBodyOf } from './error-body.js';
 import { createExecService } from './exec-service.js';
-import { Followings } from './followings.js';
+import { Followings, agreementOn } from './followings.js';
 import type { Metrics } from './metrics.js';
 import { recordProcess } from './process-journal.js';
 import { releaseProcess, requireRoom, restartProcess } from './released.js';
-import { type Session, isOverAfter, requireSeen } from './session.js';
+import { type Session, isOverAfter, requireSeen, whatBecameOf } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
+import { StartNotices } from './start-notices.js';
 import { Waits } from './waits.js';
 
 export interface AttachmentContext {
@@ -55,6 +56,7 @@ interface Driving {
   readonly session: Session;
   readonly service: ExecService;
   readonly followings: Followings;
+  readonly notices: StartNotices;
   /** Made when the first one is run. */
   readonly commands: { current: Commands | undefined };
 }
@@ -104,7 +106,10 @@ export class Attachment implements Holder {
     if (method === 'process/restart') return this.#restart(driving, readParams(method, params));
     if (isCommandMethod(method)) return { result: await this.#command(driving, method, params) };
     if (!isSessionMethod(method)) throw execError('methodNotFound', { method });
-    if (method === 'process/start') return this.#start(driving, readParams(method, params));
+    if (method === 'process/start') {
+      const start = readParams(method, params);
+      return driving.notices.watched(start.processId, this.#start(driving, start));
+    }
     if (method === 'process/list') return this.#list(driving, readParams(method, params));
     const read = readParams(method, params);
     return { result: await callService(this.#serviceFor(driving, method, read), method, read) };
@@ -125,7 +130,7 @@ export class Attachment implements Holder {
     if (this.#state.kind !== 'new') throw execError('alreadyInitialized', {});
     const { connection, identity, sessions } = this.#context;
     const { resumeSessionId, takeover, cursors } = params;
-    const agreement = { acks: params.capabilities?.acks === true, binaryOutput: params.capabilities?.binaryOutput === true };
+    const agreement = agreementOn(params.capabilities);
     const isResumed = typeof resumeSessionId === 'string';
     const session = isResumed
       ? sessions.resume(resumeSessionId, identity, { holder: this, takeover: takeover === true })
@@ -136,6 +141,7 @@ export class Attachment implements Holder {
       session,
       service: createExecService(session, this.#waits),
       followings,
+      notices: new StartNotices(connection, agreement),
       commands: { current: undefined },
     };
     this.#context.onGreeted();
@@ -143,7 +149,7 @@ export class Attachment implements Holder {
       protocolVersion,
       sessionId: session.id,
       environmentInfo: environmentInfo(session.surroundings),
-      capabilities: agreement,
+      capabilities: { ...agreement },
       ...(isResumed ? whatBecameOf(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
     };
     return isResumed ? { result, afterReply: () => followings.goOn(cursors ?? {}) } : { result };
@@ -155,7 +161,7 @@ export class Attachment implements Holder {
     return { result: {} };
   }
 
-  async #start({ session, service, followings }: Driving, params: Params<'process/start'>): Promise<Reply> {
+  async #start({ session, service, followings, notices }: Driving, params: Params<'process/start'>): Promise<Reply> {
     const { processId } = params;
     if (this.#guests.has(processId)) throw execError('processExists', { processId });
     const isKnown = session.processes.find(processId) !== undefined;
@@ -171,7 +177,7 @@ export class Attachment implements Holder {
     if (started === undefined || sendEvents === undefined) return { result }; // sent again; its events are on their way already
     this.#context.metrics.spawned((performance.now() - begunAt) / 1000);
     recordProcess(started, started.request.program, this.#context);
-    return { result, afterReply: sendEvents };
+    return { result, afterReply: notices.before(sendEvents, started) };
   }
 
   #command({ session, commands }: Driving, method: CommandMethod, params: unknown): Promise<unknown> {
@@ -284,15 +290,4 @@ export class Attachment implements Holder {
     }
     this.#state = { kind: 'over' };
   }
-}
-
-/** For a client that is back: which of its processes are no more, and how far the others have come. */
-function whatBecameOf(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
-  const known = ids.map((id) => ({ id, lastSeq: session.lastSeqOf(id) }));
-  const forgotten = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [id] : []));
-  const lastSeqs = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [] : [[id, lastSeq] as const]));
-  return {
-    ...(forgotten.length === 0 ? {} : { forgotten }),
-    ...(lastSeqs.length === 0 ? {} : { lastSeqs: Object.fromEntries(lastSeqs) }),
-  };
 }

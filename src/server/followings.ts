@@ -1,7 +1,7 @@
 // The processes one connection follows: a pump for each, and what becomes of its cursor when the connection ends.
 
 import type { LogReader, ManagedProcess } from '../process/index.js';
-import type { ProcessId, Seq } from '../protocol/index.js';
+import type { Params, ProcessId, Seq } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
 import { OutputPump } from './output-pump.js';
 import { SendTurns } from './send-turns.js';
@@ -11,6 +11,12 @@ import type { Session } from './session.js';
 export interface Agreement {
   readonly acks: boolean;
   readonly binaryOutput: boolean;
+  readonly startEvents: boolean;
+}
+
+export function agreementOn(offered: Params<'initialize'>['capabilities']): Agreement {
+  const { acks, binaryOutput, startEvents } = offered ?? {};
+  return { acks: acks === true, binaryOutput: binaryOutput === true, startEvents: startEvents === true };
 }
 
 interface Following {

@@ -10,6 +10,8 @@ export interface FrontRequest {
   readonly method: string;
   /** The request target; what follows a "?" is ignored. */
   readonly url: string;
+  /** Names in lower case. A header that came more than once is a list. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** What the gate said. A missing token closes only what needs one; every other refusal closes everything. */
   readonly verdict: Verdict;
 }
@@ -21,27 +23,28 @@ export interface FrontState {
   readonly metricsText: () => string;
 }
 
-export function answerHttp({ method, url, verdict }: FrontRequest, state: FrontState): HttpAnswer {
+export function answerHttp(request: FrontRequest, state: FrontState): HttpAnswer {
+  const { method, url, verdict } = request;
   if (!verdict.ok && verdict.status !== 401) return answer(verdict.status, verdict.text, verdict.headers);
   const respond = routeTo(url.split('?', 1)[0] ?? '');
   if (respond === undefined) return answer(404, 'not found; there is /healthz, /readyz, /metrics, and a WebSocket at /');
   if (method !== 'GET' && method !== 'HEAD') return answer(405, 'only GET and HEAD are allowed', { allow: 'GET, HEAD' });
-  const answered = respond(verdict, state);
+  const answered = respond(request, state);
   return method === 'HEAD' ? { ...answered, body: '' } : answered;
 }
 
-type Route = (verdict: Verdict, state: FrontState) => HttpAnswer;
+type Route = (request: FrontRequest, state: FrontState) => HttpAnswer;
 
 function routeTo(path: string): Route | undefined {
   switch (path) {
     case '/':
-      return (verdict) => (verdict.ok ? answer(400, 'this is a WebSocket; connect to it with ws:// or wss://') : refuse(verdict));
+      return ({ headers, verdict }) => (verdict.ok ? greet(headers['accept']) : refuse(verdict));
     case '/healthz':
       return () => answer(200, 'ok');
     case '/readyz':
       return (_, { phase }) => (phase === 'ready' ? answer(200, 'ready') : answer(503, 'draining'));
     case '/metrics':
-      return (verdict, { metricsAccess, metricsText }) =>
+      return ({ verdict }, { metricsAccess, metricsText }) =>
         verdict.ok || metricsAccess === 'open'
           ? answer(200, metricsText(), { 'content-type': metricsContentType })
           : refuse(verdict);
@@ -49,6 +52,37 @@ function routeTo(path: string): Route | undefined {
       return undefined;
   }
 }
+
+/** A person with a browser gets a page; a program that meant to open a WebSocket gets the error that it is. */
+function greet(accept: string | readonly string[] | undefined): HttpAnswer {
+  const types = [accept ?? []].flat().flatMap((line) => line.split(','));
+  const isBrowser = types.some((type) => /^\s*text\/html\s*(?:;|$)/i.test(type));
+  return isBrowser
+    ? answer(200, page, pageHeaders)
+    : answer(400, 'this is a WebSocket; connect to it with ws:// or wss://', { vary: 'accept' });
+}
+
+/** The page loads nothing, runs nothing, and is shown in no frame. It holds nothing of the request. */
+const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  vary: 'accept',
+};
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Sluice</title>
+<h1>Sluice</h1>
+<p>This is a Sluice server: it runs processes for programs that connect to this address over a WebSocket.</p>
+<p>To run a command here, use <code>sluice exec --connect ws://HOST:PORT -- COMMAND</code> with the address of this page
+(<code>wss://</code> when the page came over https), or <code>connect()</code> of the <code>sluice</code> package.</p>
+<p>The documentation is in the <code>docs</code> folder of the <code>sluice</code> package; <code>sluice help</code> explains every command.</p>
+</html>
+`;
 
 function refuse(refusal: Extract<Verdict, { ok: false }>): HttpAnswer {
   return answer(refusal.status, refusal.text, refusal.headers);

@@ -9,6 +9,7 @@ export { type Gauges, type Metrics, ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, type Parked, Session, type SessionContext } from './session.js';
 export type { Holder, Identity, SessionLimits, SessionTable } from './session-table.js';
+export { SessionWatch } from './session-watch.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';
 export type { Waits } from './waits.js';
@@ -54,4 +55,13 @@ export type {
 } from '../process/index.js';
 export type { ConnectionLimits } from '../rpc/connection.js';
 export type { JsonLimits } from '../rpc/message.js';
-export type { ListenEndpoint, StdioEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
+export {
+  EndpointError,
+  type ListenEndpoint,
+  type StdioEndpoint,
+  type UnixEndpoint,
+  type WebSocketEndpoint,
+  formatEndpoint,
+  parseListenUrl,
+} from '../transport/endpoint.js';
+export type { StreamPair } from '../transport/stream-pair.js';

@@ -15,6 +15,7 @@ import {
 import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
+import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 import { Attachment } from './attachment.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
@@ -98,8 +99,9 @@ export class Server implements AsyncDisposable {
     return this.sessions.open(anybody, { isResumable: false, holder: undefined });
   }
 
-  /** Serves a client over this channel until the channel ends. `onGreeted`: it has opened or resumed a session. */
-  accept(channel: Channel, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
+  /** Serves a client over a channel, or over streams, until these end. `onGreeted`: it has opened or resumed a session. */
+  accept(target: Channel | StreamPair, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
+    const channel = channelOver(target, { maxMessageBytes: this.limits.maxMessageBytes, clock: this.clock });
     if (this.#closing !== undefined) return channel.close('the server is shutting down', 'goodbye');
     const connection = new Connection(channel, this.limits, this.clock);
     this.#connections.add(connection);

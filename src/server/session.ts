@@ -18,6 +18,7 @@ import {
   type Ending,
   type ProcessEvent,
   type ProcessId,
+  type Result,
   type Seq,
   type SessionId,
   execError,
@@ -189,4 +190,15 @@ export function exitFacts(ending: Ending): { exitCode: number; signal?: string }
     case 'lost':
       return { exitCode: -1 };
   }
+}
+
+/** For a client that is back: which of its processes are no more, and how far the others have come. */
+export function whatBecameOf(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
+  const known = ids.map((id) => ({ id, lastSeq: session.lastSeqOf(id) }));
+  const forgotten = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [id] : []));
+  const lastSeqs = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [] : [[id, lastSeq] as const]));
+  return {
+    ...(forgotten.length === 0 ? {} : { forgotten }),
+    ...(lastSeqs.length === 0 ? {} : { lastSeqs: Object.fromEntries(lastSeqs) }),
+  };
 }

@@ -1,8 +1,9 @@
 // `sluice agent` through the built program, with a little agent program of our own.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -14,7 +15,7 @@ import { eventually } from '../support/eventually.js';
 import { fakeClaudeIn } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
-import { SluiceServer } from '../support/sluice-server.js';
+import { SluiceServer, program as sluiceProgram } from '../support/sluice-server.js';
 
 const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
 const adapter = ['--adapter', 'jsonl', '--turn-end', 'type=end'];
@@ -74,6 +75,43 @@ describe('sluice agent', () => {
     assert.match(remote.stdout, /"text":"far away"/);
     const onTerminal = await run(['-t'], 'typed');
     assert.match(onTerminal.stdout, /"text":"typed"/);
+  });
+
+  test('works in the home of the server’s user at an address, and where a launched server was started, unless -C names a folder', async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const where = ['--', 'sh', '-c', `read -r line; echo "{\\"in\\":\\"$PWD\\"}"; echo '{"type":"end"}'`];
+    const folderOf = async (flags: readonly string[]) => {
+      const { stdout, stderr } = await sluice(['agent', 'run', ...adapter, '--json', ...flags, 'x', ...where], { env });
+      return /"in":"([^"]*)"/.exec(stdout)?.[1] ?? assert.fail(stdout + stderr);
+    };
+    await using server = await SluiceServer.start('websocket', [], { env: { HOME: home } });
+    assert.equal(await folderOf(['--connect', server.url]), home);
+    assert.equal(await folderOf(['--connect', server.url, '-C', '/']), '/');
+    const via = ['--via', `sh -c 'cd ${home} && exec "$0" "$@"' ${process.execPath}`, '--remote-sluice', sluiceProgram];
+    assert.equal(await folderOf(via), home);
+  });
+
+  test('names the flag that helps where the log cannot be begun', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const { status, stderr, stdout } = await sluice(['agent', 'run', ...adapter, 'x', '--', ...program], {
+      env: { XDG_STATE_HOME: undefined, HOME: file },
+    });
+    assert.deepEqual([status, stdout], [125, '']);
+    assert.match(stderr, /^sluice: the run cannot be logged \(ENOTDIR: .*\); name another folder with --log-dir\n$/);
+    const elsewhere = await sluice(['agent', 'run', ...adapter, '--log-dir', folder, 'x', '--', ...program], {
+      env: { XDG_STATE_HOME: undefined, HOME: file },
+    });
+    assert.deepEqual([elsewhere.status, elsewhere.stderr], [0, '']);
+  });
+
+  test('says that a home is read-only where it is', { skip: whyNoReadOnly() }, async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const readOnly = ['--dev-bind', '/', '/', '--ro-bind', home, home];
+    const command = [process.execPath, '--', sluiceProgram, 'agent', 'run', ...adapter, 'x', '--', ...program];
+    const { XDG_STATE_HOME: _, ...variables } = process.env;
+    const { stderr } = spawnSync('bwrap', [...readOnly, ...command], { encoding: 'utf8', env: { ...variables, HOME: home } });
+    assert.match(stderr, /^sluice: the run cannot be logged \(EROFS: .*\); name another folder with --log-dir\n$/);
   });
 
   test('interrupts the turn with the first Ctrl-C, and ends everything with the second', async () => {
@@ -233,3 +271,8 @@ describe('sluice agent', () => {
     assert.match((await terminal.rest()).text, /\p{Cc}\[1m> hello/u);
   });
 });
+
+function whyNoReadOnly(): string | false {
+  const { status } = spawnSync('bwrap', ['--dev-bind', '/', '/', 'true']);
+  return status === 0 ? false : 'a read-only folder takes bubblewrap, which does not work here';
+}

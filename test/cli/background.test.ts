@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ProcessStatus } from '#src/protocol/index.js';
@@ -41,6 +41,24 @@ describe('the server in the background', () => {
     const show = ['--', 'sh', '-c', 'echo "${LC_CTYPE-none} ${LOGNAME-none}"'];
     await background.good(['exec', '-d', '--name', 'shown', ...show], { env: { LC_CTYPE: 'shell', LOGNAME: undefined } });
     assert.equal(await background.good(['logs', '--follow', 'shown']), 'shell none\n');
+  });
+
+  test('is started also for a user without a home', async () => {
+    await using background = new Background();
+    const home = { HOME: join(background.folder, 'no-such-home') };
+    assert.equal(await background.good(['exec', '-d', '--name', 'homeless', '--', 'sleep', '600'], { env: home }), 'homeless\n');
+  });
+
+  test('names the variable that helps where there is no place for its socket', async () => {
+    await using background = new Background();
+    const file = join(background.folder, 'a-file');
+    writeFileSync(file, '');
+    const { status, stderr } = await sluice(['exec', '-d', '--', 'true'], { env: { XDG_RUNTIME_DIR: undefined, TMPDIR: file } });
+    assert.equal(status, 125);
+    assert.match(
+      stderr,
+      /^sluice: the server in the background has no place .*ENOTDIR.*let XDG_RUNTIME_DIR name a folder of yours/,
+    );
   });
 
   test('is started once when two shells need it at the same time', async () => {

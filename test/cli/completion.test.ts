@@ -212,7 +212,7 @@ describe('sluice completion', () => {
 
   test('completes the names of the processes of a real server in the background', async () => {
     await using background = new Background();
-    using desk = new Desk(`exec '${process.execPath}' '${program}' "$@"`);
+    using desk = new Desk(`exec '${process.execPath}' -- '${program}' "$@"`);
     for (const name of ['web', 'worker']) await background.good(['exec', '-d', '--name', name, '--', 'sleep', '600']);
     assert.deepEqual(desk.bash('sluice kill w', background.env).toSorted(), ['web', 'worker']);
     const url = `unix://${join(background.folder, 'sluice', 'socket')}`;

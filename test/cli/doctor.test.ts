@@ -34,7 +34,18 @@ function run(args: readonly string[], { env = {}, nodeFlags = [], prelude = 'exe
   using folder = new ScratchFolder();
   fakeProgram(folder, 'bwrap', 'echo bubblewrap 1.2.3');
   const own = { PATH: `${folder.path}:${process.env['PATH']}`, XDG_RUNTIME_DIR: folder.path, NO_COLOR: '1' };
-  const [command = 'sh', ...rest] = [...launcher, 'sh', '-c', prelude, 'sh', process.execPath, ...nodeFlags, program, ...args];
+  const [command = 'sh', ...rest] = [
+    ...launcher,
+    'sh',
+    '-c',
+    prelude,
+    'sh',
+    process.execPath,
+    ...nodeFlags,
+    '--',
+    program,
+    ...args,
+  ];
   const { status, stdout, stderr } = spawnSync(command, rest, { env: { ...process.env, ...own, ...env }, encoding: 'utf8' });
   return { status, stdout, stderr };
 }
@@ -111,7 +122,10 @@ describe('sluice doctor', { skip }, () => {
     const printed = async (env: Readonly<Record<string, string>>) => {
       const set = { TERM: 'xterm', XDG_RUNTIME_DIR: folder.path, ...env };
       const io = { kind: 'pty', rows: 24, cols: 200 } as const;
-      const { stdout } = await client.run([process.execPath, program, 'doctor'], { io, envPolicy: { inherit: 'core', set } });
+      const { stdout } = await client.run([process.execPath, '--', program, 'doctor'], {
+        io,
+        envPolicy: { inherit: 'core', set },
+      });
       return stdout.text;
     };
     assert.ok((await printed({})).startsWith('\u001b[32m✓\u001b[39m Node.js'));
@@ -126,7 +140,7 @@ describe('sluice doctor', { skip }, () => {
   test('ends when nobody reads what it says', async () => {
     using folder = new ScratchFolder();
     const env = { ...process.env, XDG_RUNTIME_DIR: folder.path };
-    const child = spawn(process.execPath, [program, 'doctor'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--', program, 'doctor'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     child.stdout.once('data', () => child.stdout.destroy());
     assert.deepEqual(await once(child, 'exit'), [141, null]);
   });

@@ -89,7 +89,7 @@ for (const [where, open] of Object.entries(places)) {
       await using place = await open();
       const size = 128 * 1024 * 1024;
       const script = `head -c ${size} /dev/zero | "$@" | sha256sum`;
-      const args = [process.execPath, program, 'exec', '--stream', ...place.flags, '--', 'cat'];
+      const args = [process.execPath, '--', program, 'exec', '--stream', ...place.flags, '--', 'cat'];
       const child = spawn('sh', ['-c', script, 'sh', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
       const out = collect(child.stdout);
       await once(child, 'close');

@@ -4,14 +4,17 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { collect, ended, sluice, startSluice } from '../support/cli.js';
+import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { OtherExecServer } from '../support/other-exec-server.js';
 import { living } from '../support/processes.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
+import { selfSigned } from '../transport/self-signed.js';
 
 /** Refused in one line, with nothing on stdout. */
 async function refuses(problem: RegExp, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -276,15 +279,68 @@ describe('sluice exec', () => {
       await refuses(/401/, ['exec', '--connect', server.url, ...parent]);
     });
 
-    test('gives the command the server’s few variables and folder, and ours when asked to', async () => {
-      await using server = await SluiceServer.start('unix');
-      const show = ['--', 'sh', '-c', 'echo "${OURS-unset}|${PATH:+path}"; pwd'];
-      const env = { OURS: 'it' };
-      const few = await sluice(['exec', '--connect', server.url, ...show], { env, cwd: folder });
-      assert.deepEqual(few, { status: 0, stdout: `unset|path\n${process.cwd()}\n`, stderr: '' });
-      const all = await sluice(['exec', '--connect', server.url, '--inherit-env', '-C', folder, ...show], { env });
-      assert.deepEqual(all, { status: 0, stdout: `it|path\n${folder}\n`, stderr: '' });
-      await refuses(/cwd must be an absolute path/, ['exec', '--connect', server.url, '-C', 'somewhere', '--', 'true']);
+    for (const kind of ['unix', 'websocket'] as const) {
+      test(`gives the command the few variables and the home of the server’s user, and ours when asked to (${kind})`, async () => {
+        const home = mkdtempSync(join(folder, 'home-'));
+        await using server = await SluiceServer.start(kind, [], { env: { HOME: home } });
+        const show = ['--', 'sh', '-c', 'echo "${OURS-unset}|${PATH:+path}"; pwd'];
+        const env = { OURS: 'it' };
+        const few = await sluice(['exec', '--connect', server.url, ...show], { env, cwd: folder });
+        assert.deepEqual(few, { status: 0, stdout: `unset|path\n${home}\n`, stderr: '' });
+        const all = await sluice(['exec', '--connect', server.url, '--inherit-env', '-C', folder, ...show], { env });
+        assert.deepEqual(all, { status: 0, stdout: `it|path\n${folder}\n`, stderr: '' });
+        await refuses(/cwd must be an absolute path/, ['exec', '--connect', server.url, '-C', 'somewhere', '--', 'true']);
+      });
+    }
+
+    test('fails on a server that cannot end stdin, instead of waiting for a command that reads to its end', async () => {
+      const path = join(folder, 'other');
+      const listener = createServer((socket) => void new OtherExecServer(socket, 'released')).listen(path);
+      await once(listener, 'listening');
+      const { status, stderr } = await sluice(['exec', '--connect', `unix://${path}`, '-C', '/', '--', 'cat'], { input: 'x' });
+      assert.equal(status, 125);
+      assert.match(stderr, /^sluice: the end of a pipe’s stdin cannot be had from this server, which is not Sluice\n$/);
+      listener.close();
+    });
+
+    test('tells a person at a terminal in which folder the command runs, unless -C has named it', async () => {
+      await using server = await SluiceServer.start('unix', [], { env: { HOME: folder } });
+      await using unnamed = await InTerminal.open(['exec', '--connect', server.url, '--', 'echo', 'done']);
+      const { text } = await unnamed.rest();
+      assert.equal(text, `sluice: running in ${folder} on ${server.url}; -C names another folder there\r\ndone\r\n`);
+      await using named = await InTerminal.open(['exec', '--connect', server.url, '-C', '/', '--', 'echo', 'done']);
+      assert.equal((await named.rest()).text, 'done\r\n');
+    });
+
+    test('trusts the private authority that --ca or SLUICE_CA names, and says so when none does', async () => {
+      const { cert, key } = selfSigned();
+      const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+      writeFileSync(certFile, cert);
+      writeFileSync(keyFile, key);
+      await using server = await SluiceServer.start('unix', [
+        '--listen',
+        'wss://127.0.0.1:0',
+        '--tls-cert',
+        certFile,
+        '--tls-key',
+        keyFile,
+      ]);
+      const url = await eventually(() => server.urls.find((each) => each.startsWith('wss:')) ?? assert.fail('no address yet'));
+      const good = { status: 0, stdout: 'trusted\n', stderr: '' };
+      const say = ['--', 'echo', 'trusted'];
+      assert.deepEqual(await sluice(['exec', '--connect', url, '--ca', certFile, ...say]), good);
+      assert.deepEqual(await sluice(['exec', ...say], { env: { SLUICE_URL: url, SLUICE_CA: certFile } }), good);
+      assert.deepEqual(await sluice(['exec', ...say], { env: { SLUICE_URL: server.url, SLUICE_CA: certFile } }), good);
+      await refuses(/self.signed certificate; if its authority is a private one, name that with --ca FILE/, [
+        'exec',
+        '--connect',
+        url,
+        ...say,
+      ]);
+      await refuses(/--ca .*key\.pem holds no certificate in PEM/, ['exec', '--connect', url, '--ca', keyFile, ...say]);
+      await refuses(/--ca: ENOENT.*no-such-file/, ['exec', '--connect', url, '--ca', 'no-such-file', ...say]);
+      await refuses(/--ca is for wss:\/\/ addresses/, ['exec', '--connect', server.url, '--ca', certFile, ...say]);
+      await refuses(/--ca needs --connect/, ['exec', '--ca', certFile, ...say]);
     });
 
     test('launches one through --via, and nothing of it is left', async () => {

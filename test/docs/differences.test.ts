@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { errorTable } from '#src/protocol/errors.js';
-import { notifications, requests } from '#src/protocol/methods.js';
+import { requests } from '#src/protocol/methods.js';
+import { notifications } from '#src/protocol/notifications.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(root, 'docs', 'differences.md'), 'utf8');

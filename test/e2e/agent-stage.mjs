@@ -183,12 +183,12 @@ class Theatre {
       return { end: async () => {} }; // with its client
     }
     if (kind === 'stdio') {
-      const args = [server, 'serve', '--listen', 'stdio'];
+      const args = ['--', server, 'serve', '--listen', 'stdio'];
       cast.clients.push(await launchServer({ command: process.execPath, args, env, stderr: 'ignore' }));
       return { end: async () => {} }; // with its client
     }
     // Allowed by its address alone, so that it can be reached by way of another port.
-    const args = [server, 'serve', '--listen', 'ws://127.0.0.1:0', '--allow-host', '127.0.0.1'];
+    const args = ['--', server, 'serve', '--listen', 'ws://127.0.0.1:0', '--allow-host', '127.0.0.1'];
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
     const url = await firstLineOf(child);
     cast.clients.push(await connect(url, { timeouts: { reconnectMs } }));

@@ -42,7 +42,7 @@ const transports = choice('transport', options.transport, ['ws', 'token', 'stdio
 /** A model with a window that no output fills. */
 const window = ['model = "scripted"', 'model_context_window = 10000000', 'tool_output_token_limit = 1000000'];
 
-const sluice = [process.execPath, fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url)), 'serve'];
+const sluice = [process.execPath, '--', fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url)), 'serve'];
 const serverCommand = options.server?.trim().split(/\s+/) ?? sluice;
 
 if (process.platform !== 'linux') throw new Error('what is left running is looked for in /proc, which only Linux has');

@@ -37,7 +37,7 @@ describe('a full disk', () => {
 
   test('behind the server’s stdout keeps it from starting: nobody would know where it is', () => {
     const full = openSync('/dev/full', 'w');
-    const { status } = spawnSync(process.execPath, [program, 'serve', '--listen', 'ws://127.0.0.1:0'], {
+    const { status } = spawnSync(process.execPath, ['--', program, 'serve', '--listen', 'ws://127.0.0.1:0'], {
       stdio: ['ignore', full, 'ignore'],
       timeout: 20_000,
     });
@@ -51,6 +51,7 @@ describe('a full disk', () => {
       {
         turn: 'completed',
         outcome: 'completed',
+        logProblem: 'ENOSPC',
         statuses: ['the log can no longer be written'],
         isReadable: true,
         openLogs: 0,
@@ -67,6 +68,36 @@ describe('a full disk', () => {
     });
   }
 
+  test(
+    'behind a run’s log is told once on stderr by the command line, and the run’s own status is kept',
+    { skip: whyNot() },
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+      const command = 'mount -t tmpfs -o size=64k tmpfs "$1" && shift && exec "$@"';
+      const agent = ['sh', '-c', 'read -r line; head -c 200000 /dev/zero | tr "\\0" x; echo; echo "{\\"type\\":\\"result\\"}"'];
+      const run = [
+        process.execPath,
+        '--',
+        program,
+        'agent',
+        'run',
+        '--adapter',
+        'jsonl',
+        '--log-dir',
+        folder,
+        'x',
+        '--',
+        ...agent,
+      ];
+      const { status, stderr } = spawnSync('unshare', [...namespace, 'sh', '-c', command, 'sh', folder, ...run], {
+        encoding: 'utf8',
+      });
+      rmSync(folder, { recursive: true });
+      assert.equal(status, 0);
+      assert.match(stderr, /^sluice: the log of this run is incomplete: ENOSPC: .*\n$/);
+    },
+  );
+
   test('that shows only when a run’s log is closed is no reason to lose the outcome', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     await using client = connectInProcess();
@@ -75,9 +106,9 @@ describe('a full disk', () => {
     const fsyncSync = () => {
       throw Object.assign(new Error('ENOSPC: no space left on device, fsync'), { code: 'ENOSPC' });
     };
-    const { kind } = await withFs({ fsyncSync }, async () => run.finish());
+    const { kind, logProblem } = await withFs({ fsyncSync }, async () => run.finish());
     rmSync(folder, { recursive: true });
-    assert.equal(kind, 'completed');
+    assert.deepEqual([kind, logProblem], ['completed', 'ENOSPC: no space left on device, fsync']);
   });
 });
 

@@ -70,7 +70,7 @@ describe('when the server dies', { concurrency: true }, () => {
   test('over stdio, every handle is lost', async () => {
     await using client = await launchServer({
       command: process.execPath,
-      args: [program, 'serve', '--listen', 'stdio', '--log-level', 'silent'],
+      args: ['--', program, 'serve', '--listen', 'stdio', '--log-level', 'silent'],
     });
     const { serverPid } = await client.environment();
     const scene = await Scene.on(client);

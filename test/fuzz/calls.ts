@@ -1,7 +1,8 @@
 // What a client might ask: every method with parameters that make sense, and names that other clients use too. No order is kept:
 // whether the question fits the moment is the server's business.
 
-import { notifications, requests } from '#src/protocol/methods.js';
+import { requests } from '#src/protocol/methods.js';
+import { notifications } from '#src/protocol/notifications.js';
 import type { Random } from './random.js';
 
 export interface Call {

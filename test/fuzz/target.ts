@@ -103,7 +103,7 @@ export class FuzzTarget implements AsyncDisposable {
     const webSockets = ['ws://127.0.0.1:0', ...(outfit.certificate === undefined ? [] : ['wss://127.0.0.1:0'])];
     const listen = [...webSockets, `unix://${join(folder, 'socket')}`].flatMap((url) => ['--listen', url]);
     const node = ['--expose-gc', ...importFlags([scales, ...outfit.imports])];
-    const child = spawn(process.execPath, [...node, program, 'serve', ...listen, ...flags, ...outfit.flags], {
+    const child = spawn(process.execPath, [...node, '--', program, 'serve', ...listen, ...flags, ...outfit.flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const started = new Program(child);
@@ -158,7 +158,7 @@ export class FuzzTarget implements AsyncDisposable {
   /** A server of its own; when the wire has closed, it has ended. */
   stdio(listener: WireListener): Wire {
     const node = importFlags(importsOnStdio(this.#guise));
-    const child = spawn(process.execPath, [...node, program, 'serve', '--listen', 'stdio', ...flags], { stdio: 'pipe' });
+    const child = spawn(process.execPath, [...node, '--', program, 'serve', '--listen', 'stdio', ...flags], { stdio: 'pipe' });
     const started = new Program(child);
     const wire = streamWire(child.stdout, child.stdin, listener);
     const closed = started.ended().then(() => void this.#retired.push(...started.problems));

@@ -24,6 +24,15 @@ describe('a client in-process', () => {
     }
   });
 
+  test('ends a process whose input fails, and tells why, instead of waiting for the rest', async () => {
+    await using client = connectInProcess();
+    async function* broken(): AsyncGenerator<string> {
+      yield 'the beginning';
+      throw new Error('the source dried up');
+    }
+    await assert.rejects(client.run(['cat'], { env, input: broken() }), /the source dried up/);
+  });
+
   test('steers a process without following it', async () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sleep', '600'], env, id: 'own' });

@@ -1,7 +1,8 @@
 // Messages as they are on the wire: some that every reader must take, and some that none may. No opinion about who reads them.
 
 import type * as v from 'valibot';
-import type { Method, notifications, requests } from '#src/protocol/methods.js';
+import type { Method, requests } from '#src/protocol/methods.js';
+import type { notifications } from '#src/protocol/notifications.js';
 import type { chunk as chunkSchema, ending, envPolicy as envPolicySchema, io, processStatus } from '#src/protocol/process.js';
 
 type Requests = typeof requests;
@@ -78,7 +79,7 @@ const prepared = { program: '/bin/cat', argv: ['cat'], cwd: '/', env: { A: '' },
 export const validMessages: Valid = {
   'initialize params': [
     { clientName: 'demo' },
-    { clientName: '', resumeSessionId: 's1', takeover: true, capabilities: { binaryOutput: true } },
+    { clientName: '', resumeSessionId: 's1', takeover: true, capabilities: { binaryOutput: true, startEvents: true } },
     { clientName: 'demo', resumeSessionId: null, takeover: null, capabilities: null },
   ],
   'initialize result': [
@@ -222,6 +223,11 @@ export const validMessages: Valid = {
   'command/exec/resize result': [{}],
   'command/exec/terminate params': [{ processId }],
   'command/exec/terminate result': [{}],
+  'process/started params': [{ processId: 'p1', pid: 4711 }],
+  'process/failed params': [
+    { processId: 'p1', problem: 'program "x" not found', failure: 'programNotFound' },
+    { processId: '', problem: '' },
+  ],
   'process/output params': [
     { processId, ...chunk },
     { processId, seq: 2, stream: 'pty', chunk: '' },

@@ -9,7 +9,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { decodeBase64 } from '#src/base/base64.js';
-import { notifications, requests } from '#src/protocol/methods.js';
+import { requests } from '#src/protocol/methods.js';
+import { notifications } from '#src/protocol/notifications.js';
 import { invalidMessages, validMessages } from './message-corpus.js';
 
 const document = JSON.parse(readFileSync(new URL('../../dist/protocol/schema.json', import.meta.url), 'utf8')) as {

@@ -24,6 +24,17 @@ describe('a request', () => {
     assert.deepEqual(await statuses('GET /', upgradeHeaders), [101]);
   });
 
+  test('of a browser for the page at / passes the same gate as any other', async () => {
+    const browser = 'Accept: text/html,*/*;q=0.8';
+    assert.deepEqual(await statuses('GET /', [browser]), [200]);
+    assert.deepEqual(await statuses('GET /', [browser, 'Sec-Fetch-Site: none']), [200]);
+    assert.deepEqual(await statuses('GET /', [browser, 'Sec-Fetch-Site: cross-site']), [403]);
+    assert.deepEqual(await statuses('GET /', [browser, 'Origin: http://evil.test']), [403]);
+    const rebound = request(server, 'GET /', [browser]).replace(/^Host: .*$/m, 'Host: evil.test');
+    assert.deepEqual(statusesIn(await answerTo(server, rebound)), [403]);
+    assert.deepEqual(await statuses('GET /', [browser, ...upgradeHeaders]), [101]);
+  });
+
   for (const [what, headers] of [
     ['a length twice', ['Content-Length: 5', 'Content-Length: 6']],
     ['a length and chunks', ['Content-Length: 5', 'Transfer-Encoding: chunked']],

@@ -52,7 +52,10 @@ function stateOf({ path, place }: SharedFolder) {
 }
 
 function serveAt(place: string): { status: number | null; stderr: string } {
-  return spawnSync(process.execPath, [program, 'serve', '--listen', `unix://${place}`], { encoding: 'utf8', timeout: 20_000 });
+  return spawnSync(process.execPath, ['--', program, 'serve', '--listen', `unix://${place}`], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
 }
 
 /** The socket of a server that has died: its file stays. */

@@ -15,11 +15,15 @@ const ready: FrontState = { phase: 'ready', metricsAccess: 'guarded', metricsTex
 interface Given extends Partial<FrontState> {
   readonly method?: string;
   readonly verdict?: Verdict;
+  readonly accept?: string | readonly string[];
 }
 
-function ask(url: string, { method = 'GET', verdict = admitted, ...state }: Given = {}): HttpAnswer {
-  return answerHttp({ method, url, verdict }, { ...ready, ...state });
+function ask(url: string, { method = 'GET', verdict = admitted, accept, ...state }: Given = {}): HttpAnswer {
+  return answerHttp({ method, url, headers: { accept }, verdict }, { ...ready, ...state });
 }
+
+/** What Firefox and Chromium begin with. */
+const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 const shown = ({ status, body }: HttpAnswer) => [status, body];
 
@@ -76,8 +80,32 @@ describe('over plain HTTP', () => {
     }
   });
 
-  test('the WebSocket says what it is, and other paths do not exist', () => {
-    assert.equal(ask('/').status, 400);
+  test('a browser at the WebSocket gets a page of three sentences that loads nothing and may not be framed', () => {
+    const { status, headers, body } = ask('/', { accept: browserAccept });
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+    assert.match(headers['content-security-policy'] ?? '', /default-src 'none'.*frame-ancestors 'none'/);
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+    assert.equal(headers['content-length'], String(Buffer.byteLength(body)));
+    assert.equal(body.match(/<p>/g)?.length, 3);
+    for (const word of ['Sluice', '--connect', 'docs']) assert.ok(body.includes(word), word);
+    assert.doesNotMatch(body, /<script|<style|<link|<img|src=|href=/);
+    assert.deepEqual(ask('/?a=1', { accept: ['*/*', 'text/html'] }).body, body);
+    assert.deepEqual(ask('/', { method: 'HEAD', accept: browserAccept }), { ...ask('/', { accept: browserAccept }), body: '' });
+  });
+
+  test('the page is refused wherever the gate refuses', () => {
+    assert.equal(ask('/', { accept: browserAccept, verdict: tokenless }).status, 401);
+    assert.equal(ask('/', { accept: browserAccept, verdict: foreign }).status, 403);
+  });
+
+  test('the WebSocket tells programs what it is, and other paths do not exist', () => {
+    for (const accept of [undefined, '*/*', 'application/json', 'text/htmlx', 'x-text/html']) {
+      assert.deepEqual(shown(ask('/', accept === undefined ? {} : { accept })), [
+        400,
+        'this is a WebSocket; connect to it with ws:// or wss://',
+      ]);
+    }
     for (const url of ['/nowhere', '/healthz/', '/HEALTHZ', '//healthz', '', '*']) assert.equal(ask(url).status, 404, url);
   });
 

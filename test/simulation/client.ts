@@ -149,6 +149,7 @@ export class SimulatedClient {
       commands: link.commands,
       ended: link.ended,
       onOutputDelta: link.onOutputDelta.bind(link),
+      watch: link.watch.bind(link),
       follow: (id, afterSeq) => this.#judgedSource(link.follow(id, afterSeq), id, 'owner', afterSeq),
       attach: async (params) => {
         const attached = await link.attach(params);

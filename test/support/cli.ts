@@ -93,7 +93,7 @@ export class InTerminal implements AsyncDisposable {
   /** The program itself, unless another command is given. */
   static async open(
     args: readonly string[],
-    { command = [process.execPath, program], env = {} }: { command?: readonly string[]; env?: RunOptions['env'] } = {},
+    { command = [process.execPath, '--', program], env = {} }: { command?: readonly string[]; env?: RunOptions['env'] } = {},
   ): Promise<InTerminal> {
     const client = connectInProcess();
     const variables = Object.entries({ ...process.env, TERM: 'xterm', NO_COLOR: undefined, CI: 'true', ...env });

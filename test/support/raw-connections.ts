@@ -10,7 +10,7 @@ import { program } from './sluice-server.js';
 
 /** Starts a server of its own and talks over its standard streams. */
 export async function overStdio(flags: readonly string[] = []): Promise<RawPeer> {
-  const server = spawn(process.execPath, [program, 'serve', '--listen', 'stdio', '--log-level', 'error', ...flags], {
+  const server = spawn(process.execPath, ['--', program, 'serve', '--listen', 'stdio', '--log-level', 'error', ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exited = once(server, 'exit');

@@ -7,7 +7,7 @@ import { program } from './sluice-server.js';
 
 /** `sluice` starts Node as the other tests do; `closedPipe` runs a command whose stdout is a pipe that has lost its reader. */
 const prelude = `
-sluice() { "$SLUICE_TEST_NODE" "$SLUICE_TEST_PROGRAM" "$@"; }
+sluice() { "$SLUICE_TEST_NODE" -- "$SLUICE_TEST_PROGRAM" "$@"; }
 closedPipe() {
   mkfifo "$SLUICE_TEST_FOLDER/pipe"
   exec 7<>"$SLUICE_TEST_FOLDER/pipe" 8>"$SLUICE_TEST_FOLDER/pipe" 7<&-

@@ -51,7 +51,7 @@ export class SluiceServer implements AsyncDisposable {
     const folder = kind === 'unix' ? mkdtempSync(join(tmpdir(), 'sluice-')) : undefined;
     const listen = folder === undefined ? 'ws://127.0.0.1:0' : `unix://${join(folder, 'socket')}`;
     const { wrapper = [], node = [], env = {}, stderr = 'pipe' } = launch;
-    const [command = '', ...args] = [...wrapper, process.execPath, ...node, program, 'serve', '--listen', listen, ...flags];
+    const [command = '', ...args] = [...wrapper, process.execPath, ...node, '--', program, 'serve', '--listen', listen, ...flags];
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', stderr], env: { ...process.env, ...env } });
     const log: string[] = [];
     if (child.stderr !== null) createInterface(child.stderr).on('line', (line) => log.push(line));

@@ -10,6 +10,6 @@ execContract({
   connect: ({ limits } = {}) =>
     launchServer({
       command: process.execPath,
-      args: [program, 'serve', '--listen', 'stdio', '--log-level', 'error', ...limitFlags(limits)],
+      args: ['--', program, 'serve', '--listen', 'stdio', '--log-level', 'error', ...limitFlags(limits)],
     }),
 });

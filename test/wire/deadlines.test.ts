@@ -6,6 +6,8 @@ import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { WebSocketServer } from 'ws';
 import { connect, launchServer } from '#src/index.js';
+import { eventually } from '../support/eventually.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 describe('deadlines', () => {
@@ -46,4 +48,18 @@ describe('deadlines', () => {
     await assert.rejects(launchServer({ command: 'no-such-program' }), /no-such-program.*ENOENT/s);
     await assert.rejects(launchServer({ command: 'sh', args: ['-c', 'exit 7'] }), /sh -c exit 7.*code 7/s);
   });
+
+  for (const [what, script] of [
+    ['says nothing', 'exec sleep 600'],
+    ['ignores SIGTERM and the end of its stdin', 'trap "" TERM HUP; while :; do read -r line; done'],
+  ] as const) {
+    test(`a launched program that ${what} is killed when the time for its greeting is up, without a grace`, async () => {
+      const clock = new FakeClock();
+      const launched = launchServer({ command: 'sh', args: ['-c', script], clock, timeouts: { initializeMs: 300 } });
+      launched.catch(() => {}); // awaited below, once the time is up
+      await eventually(() => assert.deepEqual(clock.pendingMs, [300]));
+      await clock.advance(300);
+      await assert.rejects(launched, /cannot launch a server with "sh -c .*no answer to initialize within 300 ms/s);
+    });
+  }
 });

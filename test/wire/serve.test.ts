@@ -95,7 +95,7 @@ describe('sluice serve', () => {
   });
 
   test('refuses to listen beyond this machine without credentials, in one line that says what to do', () => {
-    const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--listen', 'ws://0.0.0.0:0'], {
+    const { status, stderr } = spawnSync(process.execPath, ['--', program, 'serve', '--listen', 'ws://0.0.0.0:0'], {
       encoding: 'utf8',
     });
     assert.equal(status, 125);

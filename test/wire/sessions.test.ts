@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { connect } from '#src/index.js';
 import { decodeOutputFrame } from '#src/protocol/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -232,6 +233,15 @@ describe('sessions', () => {
       const { data } = errorOf(await peer.request(method, params));
       assert.deepEqual(data, { kind: 'sessionClosed', sessionId }, method);
     }
+  });
+
+  test('a start under an id in use fails, and the handle of the first process goes on', async () => {
+    await using server = await SluiceServer.start('websocket');
+    await using client = await connect(server.url);
+    await using first = await client.start({ id: 'x', argv: ['cat'], env, io: { kind: 'pipe', stdin: 'open' } });
+    await assert.rejects(client.start({ id: 'x', argv: ['true'], env }), /process x already exists/);
+    await first.write('still here\n');
+    assert.equal((await first.collectUntil({ text: 'still here', deadlineMs: 20_000 })).reason, 'text');
   });
 
   test('output comes in binary frames to those who ask for them, and as text to all others', async () => {

@@ -1,22 +1,23 @@
 // `sluice agent`: runs agent programs, and looks at the runs there were.
 
-import { homedir } from 'node:os';
 import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connectInProcess } from '../../local/index.js';
-import { type AgentAdapter, type RunSummary, claude, codex, readRun, startAgent, summarizeRuns } from '../../runner/index.js';
+import { type AgentAdapter, type RunSummary, claude, codex, readRun, summarizeRuns } from '../../runner/index.js';
 import { isColoured } from '../colour.js';
 import { type Flags, type Input, UsageError, type Word, defineCommand } from '../command.js';
 import { environmentOf, environmentOptions } from '../environment-options.js';
 import { ownFailure } from '../exit-status.js';
 import { localFolder } from '../local-folder.js';
 import { complain, print } from '../own-output.js';
+import { defaultFolders, remoteFolder } from '../remote-folder.js';
 import { namedServer, openServer, serverOptions } from '../server-options.js';
 import { jsonLine, visible } from '../visible-text.js';
 import { agentActions } from './actions.js';
 import { driveRun } from './drive-run.js';
 import { findRun } from './find-run.js';
 import { jsonLinesAdapter } from './json-lines.js';
+import { logFolder, startLogged } from './logged-runs.js';
 import { outcomeStatus } from './outcome-status.js';
 import { permissionsFor } from './permissions.js';
 import { PromptLines, firstPrompt } from './prompts.js';
@@ -43,7 +44,13 @@ const options = {
     group: 'run and resume',
     meaning: 'Read the first prompt from this file of this machine. A lone dash in place of PROMPT reads it from stdin.',
   },
-  cwd: { kind: 'text', short: 'C', placeholder: 'FOLDER', group: 'run and resume', meaning: 'Where the agent works.' },
+  cwd: {
+    kind: 'text',
+    short: 'C',
+    placeholder: 'FOLDER',
+    group: 'run and resume',
+    meaning: `Where the agent works, on the machine it runs on. ${defaultFolders}`,
+  },
   permissions: {
     kind: 'choice',
     choices: ['allow', 'deny', 'ask'],
@@ -167,11 +174,11 @@ async function run({ flags }: Input<typeof options>, { words, args, resume: sess
   using output = runOutput(mode, permissions.kind);
   using lines = flags['prompts-from-stdin'] ? new PromptLines() : undefined;
   const prompt = await firstPrompt({ words, file: flags['prompt-file'], lines });
-  const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? '/');
   await using client: Client = isLocal
-    ? connectInProcess({ surroundings: { cwd, env: process.env }, orphans: 'adopt' })
+    ? connectInProcess({ surroundings: { cwd: localFolder(flags.cwd), env: process.env }, orphans: 'adopt' })
     : await openServer(server, flags);
-  const started = startAgent({
+  const cwd = isLocal ? localFolder(flags.cwd) : (flags.cwd ?? (await remoteFolder(client, server)) ?? '/');
+  const started = startLogged({
     client,
     adapter,
     prompt,
@@ -186,7 +193,9 @@ async function run({ flags }: Input<typeof options>, { words, args, resume: sess
     ...(flags['turn-timeout'] === undefined ? {} : { turnTimeoutMs: flags['turn-timeout'] }),
     ...(flags.timeout === undefined ? {} : { totalTimeoutMs: flags.timeout }),
   });
-  return outcomeStatus(await driveRun(started, { output, permissions, lines }));
+  const outcome = await driveRun(started, { output, permissions, lines });
+  if (outcome.logProblem !== undefined) await complain(`the log of this run is incomplete: ${outcome.logProblem}`);
+  return outcomeStatus(outcome);
 }
 
 async function resume(
@@ -259,11 +268,6 @@ function adapterOf(flags: AgentFlags, args: readonly string[]): { adapter: Agent
 
 function knownAdapter(earlier: RunSummary | undefined): AgentFlags['adapter'] {
   return options.adapter.choices.find((choice) => choice === earlier?.adapter);
-}
-
-function logFolder(flags: AgentFlags): string {
-  const state = process.env['XDG_STATE_HOME'] ?? path.join(homedir(), '.local', 'state');
-  return path.resolve(flags['log-dir'] ?? path.join(state, 'sluice', 'runs'));
 }
 
 function splitAtDashes(words: readonly Word[]): { own: string[]; rest: string[] } {

@@ -1,13 +1,14 @@
 // The user's own server in the background: found by its socket, started when it is needed, ended when asked to.
 
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
+import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
 import { ownCommand } from '../own-command.js';
-import { type RuntimeFolder, runtimeFolder } from './runtime-folder.js';
+import { type RuntimeFolder, runtimeFolder, withPlaceHint } from './runtime-folder.js';
 
 /** Nobody asked for a server by name, so it goes when nobody has needed it for a while. */
 const idleExitMs = 10 * 60_000;
@@ -31,7 +32,7 @@ export async function needDaemon(): Promise<Client> {
   if (running !== undefined) return running;
   const flags = ['--log-level', 'warn', '--idle-exit-ms', String(idleExitMs)];
   try {
-    await startDaemon(flags, homedir());
+    await startDaemon(flags, homeOrRoot());
   } catch (error) {
     // Two shells may have had the same idea at the same time.
     const other = await findDaemon();
@@ -44,7 +45,7 @@ export async function needDaemon(): Promise<Client> {
 /** Resolves with its addresses once it listens. `flags` are those of `sluice serve`. */
 export async function startDaemon(flags: readonly string[], cwd: string): Promise<string[]> {
   const folder = runtimeFolder(process.env, 'make');
-  const log = openSync(folder.logFile, 'w', 0o600);
+  const log = openLog(folder);
   const { command, args } = ownCommand(['serve', '--listen', folder.socketUrl, ...flags]);
   const server = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', log] });
   const { stdout } = server;
@@ -59,6 +60,20 @@ export async function startDaemon(flags: readonly string[], cwd: string): Promis
   stdout.destroy();
   server.unref();
   return addresses.trim().split('\n');
+}
+
+function openLog({ logFile }: RuntimeFolder): number {
+  try {
+    return openSync(logFile, 'w', 0o600);
+  } catch (error) {
+    throw withPlaceHint(path.dirname(logFile), error);
+  }
+}
+
+/** A user without a home, as in a container, has a server all the same. */
+function homeOrRoot(): string {
+  const home = homedir();
+  return statSync(home, { throwIfNoEntry: false })?.isDirectory() === true ? home : '/';
 }
 
 /** Ends it and its processes; false when there was none. */

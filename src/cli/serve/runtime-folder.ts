@@ -1,8 +1,9 @@
 // The folder that is this user's alone, where the server in the background has its socket and its log.
 
-import { lstatSync, mkdirSync, statSync } from 'node:fs';
+import { type Stats, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { whyUnwritable } from '../unwritable.js';
 
 export interface RuntimeFolder {
   readonly socketUrl: string;
@@ -18,13 +19,30 @@ export function runtimePath(env: NodeJS.ProcessEnv): string {
 /** Throws when somebody else could get in. Whoever only looks for a server leaves no folder behind. */
 export function runtimeFolder(env: NodeJS.ProcessEnv, ifMissing: 'make' | 'leave'): RuntimeFolder {
   const folder = runtimePath(env);
-  if (ifMissing === 'make') mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  const stats = statsOf(folder, ifMissing);
   // Anybody can make a folder of this name in the folder for temporary files.
   if (stats !== undefined && (!stats.isDirectory() || stats.uid !== userId() || (stats.mode & 0o077) !== 0)) {
     throw new Error(`${folder} is not yours alone (it must be a folder of yours with mode 0700); remove it and try again`);
   }
   return { socketUrl: `unix://${path.join(folder, 'socket')}`, logFile: path.join(folder, 'serve.log') };
+}
+
+function statsOf(folder: string, ifMissing: 'make' | 'leave'): Stats | undefined {
+  try {
+    if (ifMissing === 'make') mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return lstatSync(folder, { throwIfNoEntry: false });
+  } catch (error) {
+    throw withPlaceHint(folder, error);
+  }
+}
+
+/** The folder may be on a disk that is full or read-only: only a variable says where else it could be. */
+export function withPlaceHint(folder: string, error: unknown): Error {
+  return new Error(
+    `the server in the background has no place for its socket and its log (${whyUnwritable(folder, error)}); ` +
+      'let XDG_RUNTIME_DIR name a folder of yours that can be written, or name a server with --connect',
+    { cause: error },
+  );
 }
 
 /** As after su: the variable may still name another user's folder. */

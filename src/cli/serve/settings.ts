@@ -71,7 +71,7 @@ function fromEnvironment(env: Sources['env']): Map<string, Setting> {
 
 function unknownVariables(env: Sources['env']): string[] {
   const known = [...serveOptions.keys()].map(envNameOf);
-  const others = ['SLUICE_URL', 'SLUICE_TOKEN']; // for clients
+  const others = ['SLUICE_URL', 'SLUICE_TOKEN', 'SLUICE_CA']; // for clients
   return Object.keys(env)
     .filter((name) => name.startsWith('SLUICE_') && env[name] !== undefined && ![...known, ...others].includes(name))
     .map((name) => `environment variable ${name} is no setting of serve${suggestion(name, known)}`);

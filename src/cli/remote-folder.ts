@@ -1,0 +1,23 @@
+// The folder a command starts in on a named server when -C names none.
+
+import { isatty } from 'node:tty';
+import { fileURLToPath } from 'node:url';
+import type { Client } from '../client/index.js';
+import { complain } from './own-output.js';
+import type { NamedServer } from './server-options.js';
+
+/** Ends the meaning of -C in every manual that has it. */
+export const defaultFolders =
+  'Default: the current folder; at --connect the home of the server’s user; with --via the folder of the launched server.';
+
+/**
+ * At an address it is the home of the server's user, as with ssh: where a server happened to be started tells its callers nothing. A
+ * launched server starts where ssh or docker put it, which is what the user of --via chose. A person at a terminal is told which it is.
+ */
+export async function remoteFolder(client: Client, server: NamedServer): Promise<string | undefined> {
+  const { cwd, userHomeDir } = await client.environment();
+  if (server.kind === 'launched') return cwd === null ? undefined : fileURLToPath(cwd);
+  const home = fileURLToPath(userHomeDir);
+  if (isatty(2)) await complain(`running in ${home} on ${server.url}; -C names another folder there`);
+  return home;
+}

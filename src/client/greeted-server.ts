@@ -1,0 +1,59 @@
+// A channel -> a server that has been greeted. The link speaks to it as to Sluice, also when another server has answered.
+
+import * as v from 'valibot';
+import type { Clock } from '../base/clock.js';
+import { type ProcessEvent, type Result, asSessionId, requests } from '../protocol/index.js';
+import type { Channel } from '../rpc/channel.js';
+import { Connection } from '../rpc/connection.js';
+import { type Told, readTold, readToldFrame } from './remote-told.js';
+
+export interface GreetOptions {
+  readonly clock: Clock;
+  /** Patience for the answer. */
+  readonly initializeMs: number;
+  /** The parameters of `initialize`. */
+  readonly greeting: object;
+  readonly onTold: (told: Told | undefined) => void;
+}
+
+export interface GreetedServer {
+  readonly server: Pick<Connection, 'call' | 'notify' | 'close' | 'closed'>;
+  readonly greeted: Pick<Result<'initialize'>, 'sessionId' | 'forgotten' | 'lastSeqs'>;
+  /** Another server does not keep what this client would need to come back. */
+  readonly kind: 'sluice' | 'other';
+}
+
+/** Far above what the server ever sends; the client has no need to refuse its own server. */
+const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
+
+/** Closes the channel when it rejects. */
+export async function greetServer(channel: Channel, options: GreetOptions): Promise<GreetedServer> {
+  const { clock, initializeMs, greeting, onTold } = options;
+  const connection = new Connection(channel, limits, clock);
+  let hear = (method: string, params: unknown): void => onTold(readTold(method, params));
+  connection.serve({
+    request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
+    notification: (method, params) => hear(method, params),
+    binary: (frame) => onTold(readToldFrame(frame)),
+    errorBody: (error) => ({ code: -32601, message: String(error) }),
+  });
+  try {
+    const result = await connection.call('initialize', greeting, initializeMs);
+    if (isOfSluice(result)) {
+      return { server: connection, greeted: v.parse(requests.initialize.result, result), kind: 'sluice' };
+    }
+    const { PlainServer } = await import('./plain-server.js');
+    const tell = (event: ProcessEvent): void => onTold({ kind: 'event', event });
+    const server = new PlainServer(connection, { greeting: result, clock, tell });
+    hear = (method, params) => server.hear(method, params);
+    return { server, greeted: { sessionId: asSessionId(server.sessionId) }, kind: 'other' };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** Every Sluice server says what was agreed, and no other server does. */
+function isOfSluice(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && 'capabilities' in result;
+}

@@ -1,0 +1,102 @@
+// A start as Sluice takes it -> as a server takes that is not Sluice. What would be ignored there is refused here.
+
+import type { EnvPolicy, Io, Params, PreparedSpec } from '../protocol/index.js';
+import { RpcError } from '../rpc/rpc-error.js';
+
+export interface PlainStart {
+  readonly processId: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly envPolicy?: Required<EnvPolicy>;
+  readonly tty: boolean;
+  readonly pipeStdin: boolean;
+  readonly arg0: string | null;
+}
+
+export interface PlainHost {
+  /** Takes paths instead of URIs, and has neither policies for the environment nor pipes for stdin. */
+  readonly isV0: boolean;
+  /** The server's own folder, as a file: URI, where it tells it. */
+  readonly cwd: string | undefined;
+}
+
+/** The size of every terminal there. */
+const terminal = { rows: 24, cols: 80 };
+
+/** Throws an RpcError, as if the server itself had refused. */
+export function plainStart(params: Params<'process/start'>, host: PlainHost): PlainStart {
+  if (typeof params.forceAfterMs === 'number') throw refused('forceAfterMs: processes are ended at once');
+  const { io, argv, arg0, env, policy, ...wanted } = params.prepared ? preparedCommand(params.prepared) : directCommand(params);
+  requireIo(io, host);
+  const cwd = wanted.cwd ?? host.cwd;
+  if (cwd === undefined) throw refused('a start without cwd: it does not tell its own folder');
+  return {
+    processId: params.processId,
+    argv,
+    cwd: host.isV0 ? pathOf(cwd) : uriOf(cwd),
+    ...(policy ? environment(policy, env, host) : { env }),
+    tty: io.kind === 'pty',
+    pipeStdin: io.kind === 'pipe' && io.stdin === 'open',
+    arg0: arg0 ?? null,
+  };
+}
+
+interface Command {
+  readonly argv: readonly string[];
+  readonly arg0: string | null | undefined;
+  readonly cwd: string | null | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly policy: EnvPolicy | null | undefined;
+  readonly io: Io;
+}
+
+function directCommand({ argv, arg0, cwd, env, envPolicy, io }: Params<'process/start'>): Command {
+  return { argv: argv ?? [], arg0, cwd, env: env ?? {}, policy: envPolicy, io: io ?? { kind: 'pipe', stdin: 'closed' } };
+}
+
+function preparedCommand({ program, argv: [arg0, ...args], cwd, env, io, fd3 }: PreparedSpec): Command {
+  if (fd3 instanceof Uint8Array) throw refused('fd3: there are three descriptors');
+  return { argv: [program, ...args], arg0: arg0 === program ? undefined : arg0, cwd, env, policy: undefined, io };
+}
+
+function requireIo(io: Io, { isV0 }: PlainHost): void {
+  if (io.kind === 'pty' && (io.rows !== terminal.rows || io.cols !== terminal.cols)) {
+    throw refused(`a terminal of ${io.rows} rows and ${io.cols} columns: all have ${terminal.rows} and ${terminal.cols}`);
+  }
+  if (io.kind === 'pipe' && io.stdin === 'open' && isV0) throw refused('an open stdin on a pipe; a terminal has one');
+}
+
+/** Every member must be there for a released server. A v0 server has no policies, so only what needs none of its variables is possible. */
+function environment(policy: EnvPolicy, env: PlainStart['env'], { isV0 }: PlainHost): Pick<PlainStart, 'env' | 'envPolicy'> {
+  const { inherit, ignoreDefaultExcludes, exclude, set, includeOnly } = policy;
+  if (!isV0) {
+    const whole = {
+      inherit,
+      ignoreDefaultExcludes: ignoreDefaultExcludes ?? false,
+      exclude: exclude ?? [],
+      set: set ?? {},
+      includeOnly: includeOnly ?? [],
+    };
+    return { env, envPolicy: whole };
+  }
+  if (inherit !== 'none' || (includeOnly ?? []).length > 0) {
+    throw refused(
+      'an envPolicy that inherits or filters: env is the whole environment there; set envPolicy to { inherit: "none" }',
+    );
+  }
+  return { env: { ...set, ...env } };
+}
+
+function uriOf(cwd: string): string {
+  return cwd.startsWith('file:') ? cwd : `file://${cwd.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+function pathOf(cwd: string): string {
+  return cwd.startsWith('file:') ? decodeURIComponent(new URL(cwd).pathname) : cwd;
+}
+
+function refused(demand: string): RpcError {
+  const message = `this server, which is not Sluice, cannot do ${demand}`;
+  return new RpcError({ code: -32602, message, data: { kind: 'invalidParams', problem: message } });
+}
