@@ -36,6 +36,9 @@ export {
   type PendingExec,
   ProcessHandle,
   type ReadOptions,
+  type ReleaseOptions,
+  type Released,
+  type RestartOptions,
   type RunOptions,
   type RunResult,
   type SplitLine,
@@ -84,6 +87,7 @@ export {
   type SessionMethod,
   type Size,
   type Snapshot,
+  type SpawnFailure,
   type Stream,
   isExecError,
 } from './protocol/index.js';

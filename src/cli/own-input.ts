@@ -1,7 +1,8 @@
 // Our own stdin: what cannot be read is never taken for its end.
 
-import { fstatSync } from 'node:fs';
+import { fstatSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { devNull } from 'node:os';
 import type { Readable } from 'node:stream';
 import { StreamFailure } from './stream-failure.js';
 
@@ -16,13 +17,17 @@ export function openInput(): typeof process.stdin {
 }
 
 /**
- * A read of stdin has failed. Undefined where that is the end of the input and no failure: a terminal that went away, and a stdin that is
- * not open for reading, which `nohup` gives a program that is started at a terminal.
+ * A read of stdin has failed. Undefined where that is the end of the input and no failure: a terminal that went away, and the null device
+ * opened for writing only, which `nohup` gives a program that is started at a terminal.
  */
 export function inputFailure(error: Error): StreamFailure | undefined {
   const code = 'code' in error ? error.code : undefined;
-  const isEnd = code === 'EBADF' || (code === 'EIO' && process.stdin.isTTY);
+  const isEnd = (code === 'EIO' && process.stdin.isTTY) || (code === 'EBADF' && isNullDevice());
   return isEnd ? undefined : new StreamFailure('cannot read stdin', error);
+}
+
+function isNullDevice(): boolean {
+  return fstatSync(0).rdev === statSync(devNull).rdev;
 }
 
 /** What is read of stdin, up to its end. */

@@ -10,7 +10,7 @@ import { envPolicy, path } from './process.js';
 const fullRead = v.nullish(v.object({ type: v.literal('fullAccess') }));
 
 /** Strict: a member that is not known here may be a limit, and a limit that is not enforced is refused. */
-const unknownMember = 'is unknown here, and may be a limit that cannot be enforced; leave it out to run without';
+const unknownMember = 'expected no member of this name, since it may be a limit that cannot be enforced';
 export const sandboxPolicy = v.variant('type', [
   v.strictObject({ type: v.literal('dangerFullAccess') }, unknownMember),
   v.strictObject({ type: v.literal('readOnly'), networkAccess: v.nullish(v.boolean()), access: fullRead }, unknownMember),

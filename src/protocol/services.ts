@@ -1,8 +1,6 @@
 // The method table as what it offers: one function for each method, grouped by who implements it.
 
-import { type Method, type Params, type Result, requests } from './methods.js';
-
-type Requests = typeof requests;
+import { type Method, type Params, type Requests, type Result, requests } from './methods.js';
 
 export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
 

@@ -30,6 +30,7 @@ export type {
   LogPage,
   LogReader,
   ManagedProcess,
+  MoveOptions,
   OutputLog,
   Position,
   ProcessLimits,

@@ -148,7 +148,7 @@ describe('a current folder that has been removed', () => {
       'PATH="$(dirname "$SLUICE_TEST_NODE"):$PATH" "$SLUICE_TEST_PROGRAM" exec -C / -- pwd',
     );
     assert.deepEqual([status, stdout], [0, '/\n']);
-    assert.equal((await inRemoved(`${runAgent} -C / hello -- ${agent} | tail -1`)).stdout, 'completed\n');
+    assert.equal((await inRemoved(`${runAgent} -C / hello -- ${agent} | tail -1`)).stdout, 'completed; exit code 0\n');
   });
 
   test('is named in one line where it is needed', async () => {

@@ -146,7 +146,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           'a policy with a member that it does not know, since it may be a limit',
           { command: ['true'], sandboxPolicy: { type: 'workspaceWrite', readableRoots: ['/usr'] } },
           -32602,
-          /^sandboxPolicy\.readableRoots: is unknown here/,
+          /^sandboxPolicy\.readableRoots: expected no member of this name, since it may be a limit/,
         ],
         [
           'a program that does not exist',
