@@ -10,6 +10,9 @@ import type { ByteFilter } from './plain-text.js';
  */
 export const maxHeldBytes = 4096;
 
+/** Bytes of an unfinished string that are looked at, again with each that comes: what it is shows in its first few. */
+const judgedBytes = 256;
+
 const enq = 0x05;
 const bell = 0x07;
 const cancel = 0x18;
@@ -142,7 +145,7 @@ export class QueryFilter implements ByteFilter {
 
   /** A string that has not ended yet. */
   #judge(of: StringKind): void {
-    const verdict = verdictOn(of, bodyOf(this.#held), 'begun');
+    const verdict = verdictOn(of, bodyOf(this.#held.slice(0, judgedBytes)), 'begun');
     switch (verdict) {
       case 'query':
       case 'passthrough':
