@@ -151,11 +151,15 @@ function readNamedFile(name: string, file: string): string {
 /** What OpenSSL calls a chain that ends in an authority it does not trust. */
 const unknownAuthority = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER))/;
 
+/** What newer versions of Node add for those who start Node themselves. */
+const nodeHint = '; if the root CA is installed locally, try running Node.js with --use-system-ca';
+
 function withAuthorityHint(error: unknown): unknown {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(error instanceof Error && cause instanceof Error && 'code' in cause)) return error;
   if (!unknownAuthority.test(String(cause.code))) return error;
-  return new Error(`${error.message}; if its authority is a private one, name that with --ca FILE`, { cause: error });
+  const problem = error.message.replace(nodeHint, '');
+  return new Error(`${problem}; if its authority is a private one, name that with --ca FILE`, { cause: error });
 }
 
 /** Why nobody knows how a process ended. */
