@@ -45,22 +45,28 @@ async function benchCrowds() {
   const remote = await connect(server.url);
   // In this order: a program adopts orphans for the rest of its life.
   const embedded = connectInProcess();
-  // What is measured while this program does not adopt orphans comes first. Each group has its own bare ones: a busy machine varies.
+  // What is measured while this program does not adopt orphans comes first. Each group has a bare one of its own: a busy machine varies.
   const groups = [
     {
-      'bare posix_spawn of true': () => barePosixSpawn('/bin/true', ['true']),
+      'bare posix_spawn of true': () => bareTrue(),
       'in-process, embedded: command/exec': () => embedded.exec(['true'], { env }),
-      'in-process, embedded: terminate': () => endOne(embedded),
       'WebSocket: command/exec': () => remote.exec(['true'], { env }),
+    },
+    {
+      'bare posix_spawn of sleep, killed': () => bareKill(),
+      'in-process, embedded: terminate': () => endOne(embedded),
       'WebSocket: terminate': () => endOne(remote),
     },
     {
-      'bare posix_spawn of true, again': () => barePosixSpawn('/bin/true', ['true']),
+      'bare posix_spawn of true, again': () => bareTrue(),
       'in-process, adopting: command/exec': () => adopting().exec(['true'], { env }),
+    },
+    {
+      'bare posix_spawn of sleep, killed, again': () => bareKill(),
       'in-process, adopting: terminate': () => endOne(adopting()),
     },
     {
-      'bare posix_spawn of node -e 0': () => barePosixSpawn(process.execPath, ['node', '-e', '0']),
+      'bare posix_spawn of node -e 0': async () => collect(spawnBare(process.execPath, ['node', '-e', '0'])),
       'sluice exec -- true': async () => spawnSync(program, ['exec', '--', 'true'], { env, stdio: 'ignore' }),
     },
   ];
@@ -101,10 +107,22 @@ async function benchCrowds() {
 }
 
 /** What a start and an end cost by themselves: no pipes to read, no tree to look at. */
-async function barePosixSpawn(file, argv) {
-  const spawner = new Spawner(libc, []);
+async function bareTrue() {
+  collect(spawnBare('/bin/true', ['true']));
+}
+
+async function bareKill() {
+  const pid = spawnBare('/bin/sleep', ['sleep', '1000']);
+  process.kill(pid, 'SIGTERM');
+  collect(pid);
+}
+
+function spawnBare(file, argv) {
   const stdio = { kind: 'pipes', stdin: undefined, stdout: 1, stderr: 2 };
-  const pid = spawner.spawn({ file, argv, cwd: '/', env, stdio });
+  return new Spawner(libc, []).spawn({ file, argv, cwd: '/', env, stdio });
+}
+
+function collect(pid) {
   libc.wait4(pid, new Int32Array(1), 0, Buffer.alloc(256));
 }
 
