@@ -205,8 +205,8 @@ function takesNoValue(spelled: string, inline: string, toggle: string | undefine
 function unknownOption(command: string, spelled: string, options: Options): UsageError {
   const same = Object.entries(options).find(([, { otherNames = [] }]) => otherNames.includes(spelled));
   const nearest = same === undefined ? closestName(spelled, spellings(options)) : `--${same[0]}`;
-  const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return new UsageError(`unknown option "${spelled}"${hint}; "sluice ${command} --help" lists all`);
+  const hint = nearest === undefined ? `"sluice ${command} --help" lists all` : `did you mean ${nearest}?`;
+  return new UsageError(`unknown option "${spelled}"; ${hint}`);
 }
 
 /** Every long spelling there is. */

@@ -131,6 +131,6 @@ export function findCommand(name: string): CommandEntry {
   if (found !== undefined) return found;
   const names = commands.map((entry) => entry.name);
   const nearest = Object.hasOwn(otherNames, name) ? otherNames[name] : closestName(name, names);
-  const hint = nearest === undefined ? '' : `; did you mean "sluice ${nearest}"?`;
-  throw new UsageError(`unknown command "${name}"${hint}; "sluice --help" lists them`);
+  const hint = nearest === undefined ? '"sluice --help" lists them' : `did you mean "sluice ${nearest}"?`;
+  throw new UsageError(`unknown command "${name}"; ${hint}`);
 }

@@ -151,7 +151,7 @@ function readNamedFile(name: string, file: string): string {
 /** What OpenSSL calls a chain that ends in an authority it does not trust. */
 const unknownAuthority = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER))/;
 
-/** What newer versions of Node add for those who start Node themselves. */
+/** What newer versions of Node add to the problem: a flag of theirs, which sluice does not take. */
 const nodeHint = '; if the root CA is installed locally, try running Node.js with --use-system-ca';
 
 function withAuthorityHint(error: unknown): unknown {

@@ -99,7 +99,7 @@ export class EventFeed implements ClientEvents {
   }
 }
 
-/** All feeds of one client. A feed is told of a process's start before anything else of that process. */
+/** All feeds of one client. A process's start reaches a feed before anything else of that process. */
 export class EventFeeds {
   readonly #link: Pick<ExecLink, 'watch' | 'ended'>;
   readonly #feeds = new Set<EventFeed>();

@@ -71,9 +71,11 @@ export const initializeResult = v.object({
   ),
 });
 
+const owner = v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent'));
+
 export const attachParams = v.object({
   processId,
-  sessionId: v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent')),
+  sessionId: owner,
   afterSeq: v.pipe(
     v.nullish(seq),
     v.description('Replay what is retained after this number, which the process has come to, then go on live'),
@@ -110,7 +112,7 @@ export const releaseResult = v.object({
 
 export const restartParams = v.object({
   processId,
-  sessionId: v.pipe(v.nullish(shortName), v.description('Session that owns the process; this one when absent')),
+  sessionId: owner,
   timeoutMs: v.pipe(
     v.nullish(limit),
     v.description('Grace between SIGTERM and SIGKILL; what the process was started with when absent'),

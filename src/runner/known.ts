@@ -8,7 +8,7 @@ import type { Usage } from './usage.js';
 export interface Known {
   sessionId?: string;
   usage?: Usage;
-  /** The last problem that the program told of in the last turn. */
+  /** The last problem that the program reported in the last turn. */
   problem?: string;
   /** What the last process wrote last that was text for people. */
   lastWords?: string;

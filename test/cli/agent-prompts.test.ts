@@ -2,30 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { InTerminal, type Ran, collect, sluice, startSluice } from '../support/cli.js';
-import { fakeClaudeIn } from '../support/fake-claude.js';
+import { fakeClaudeHome } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const program = [process.execPath, fileURLToPath(new URL('../fixtures/agent.js', import.meta.url)), ''];
 
 describe('sluice agent', () => {
-  let folder = '';
-  let env: Readonly<Record<string, string>> = {};
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    fakeClaudeIn(folder);
-    env = { XDG_STATE_HOME: folder, PATH: `${folder}:${process.env['PATH']}` };
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const home = fakeClaudeHome();
   guardAgainstLeaks();
 
   const answers = (args: readonly string[], input: string | Uint8Array = ''): Promise<Ran> =>
-    sluice(['agent', 'run', '--answer-only', ...args], { env, input });
+    sluice(['agent', 'run', '--answer-only', ...args], { env: home.env, input });
   const answered = (stdout: string): Ran => ({ status: 0, stdout, stderr: '' });
 
   describe('takes the first prompt', () => {
@@ -34,7 +26,7 @@ describe('sluice agent', () => {
     });
 
     test('from a file with all of its lines', async () => {
-      const file = join(folder, 'task.md');
+      const file = join(home.folder, 'task.md');
       writeFileSync(file, '# Task\n\nümlaut\n');
       assert.deepEqual(await answers(['--prompt-file', file]), answered('1: # Task\n\nümlaut\n'));
       assert.deepEqual(await answers(['--prompt-file', '-'], 'piped'), answered('1: piped\n'));
@@ -45,25 +37,28 @@ describe('sluice agent', () => {
     });
 
     test('from the terminal, until Ctrl-D', async () => {
-      await using terminal = await InTerminal.open(['agent', 'run', '--answer-only', '-'], { env });
+      await using terminal = await InTerminal.open(['agent', 'run', '--answer-only', '-'], { env: home.env });
       await terminal.see('Ctrl-D on a line of its own ends it');
       await terminal.type('typed\rby hand\r\x04');
       assert.match((await terminal.rest()).text, /1: typed\r\nby hand\r\n$/);
     });
 
     test('when a session is resumed, too', async () => {
-      const { status, stdout } = await sluice(['agent', 'resume', '--answer-only', 'session-c', '-'], { env, input: 'go\non\n' });
+      const { status, stdout } = await sluice(['agent', 'resume', '--answer-only', 'session-c', '-'], {
+        env: home.env,
+        input: 'go\non\n',
+      });
       assert.deepEqual([status, stdout], [0, '1: go\non\n']);
     });
 
     test('only when there is one, and it can be read', async () => {
-      const binary = join(folder, 'binary');
+      const binary = join(home.folder, 'binary');
       writeFileSync(binary, Buffer.from([0x61, 0xff]));
-      const runs = readdirSync(join(folder, 'sluice', 'runs')).length;
+      const runs = readdirSync(join(home.folder, 'sluice', 'runs')).length;
       const problems: readonly [readonly string[], RegExp][] = [
         [['-'], /agent needs a prompt, as in: sluice agent run "fix the failing test"; a lone dash reads it from stdin/],
         [['--prompts-from-stdin'], /agent needs a prompt/],
-        [['--prompt-file', join(folder, 'no-such')], /cannot read --prompt-file .*no-such: no such file or directory/],
+        [['--prompt-file', join(home.folder, 'no-such')], /cannot read --prompt-file .*no-such: no such file or directory/],
         [['--prompt-file', binary], /--prompt-file .* is not UTF-8 text/],
         [['--prompt-file', binary, 'words'], /the prompt is either "words" or in --prompt-file .*, not both/],
         [['--prompts-from-stdin', '-'], /stdin is either the first prompt or, with --prompts-from-stdin, one prompt a line/],
@@ -75,13 +70,13 @@ describe('sluice agent', () => {
         assert.match(stderr, problem);
         assert.match(stderr, /^sluice: [^\n]*\n$/);
       }
-      assert.equal(readdirSync(join(folder, 'sluice', 'runs')).length, runs);
+      assert.equal(readdirSync(join(home.folder, 'sluice', 'runs')).length, runs);
     });
   });
 
   test('ends with the agent, although stdin is open and could bring more prompts', async () => {
     const args = ['agent', 'run', '--adapter', 'jsonl', '--prompts-from-stdin', 'die', '--', ...program];
-    const child = startSluice(args, { env });
+    const child = startSluice(args, { env: home.env });
     const out = collect(child.stdout);
     assert.deepEqual(await once(child, 'close'), [125, null]); // its stdin was never ended
     assert.match(Buffer.concat(out).toString(), /\nneverStarted; signal SIGKILL/);

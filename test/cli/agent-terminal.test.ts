@@ -1,26 +1,18 @@
 // `sluice agent run` before a person at a terminal: what moves, and what is asked.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { InTerminal, sluice } from '../support/cli.js';
-import { fakeClaudeIn } from '../support/fake-claude.js';
+import { fakeClaudeHome } from '../support/fake-claude.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 describe('sluice agent at a terminal', () => {
-  let folder = '';
-  let env: Readonly<Record<string, string>> = {};
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'sluice-'));
-    fakeClaudeIn(folder);
-    env = { XDG_STATE_HOME: folder, PATH: `${folder}:${process.env['PATH']}` };
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const home = fakeClaudeHome();
   guardAgainstLeaks();
 
-  const open = (...args: readonly string[]) => InTerminal.open(['agent', 'run', ...args], { env });
+  const open = (...args: readonly string[]) => InTerminal.open(['agent', 'run', ...args], { env: home.env });
 
   test('dims and indents what it thinks, and not the answer', async () => {
     await using terminal = await open('think first');
@@ -48,9 +40,9 @@ describe('sluice agent at a terminal', () => {
 
   test('has no sign of life and no colours without a terminal', async () => {
     const script = 'read -r line; sleep 2.5; echo \'{"type":"result"}\'; read -r line; exit 0'; // long enough for a sign
-    const { stdout } = await sluice(['agent', 'run', '--adapter', 'jsonl', 'wait', '--', 'sh', '-c', script], { env });
+    const { stdout } = await sluice(['agent', 'run', '--adapter', 'jsonl', 'wait', '--', 'sh', '-c', script], { env: home.env });
     assert.equal(stdout, '> wait\ncompleted; exit code 0\n');
-    const { stdout: thought } = await sluice(['agent', 'run', 'think first'], { env });
+    const { stdout: thought } = await sluice(['agent', 'run', 'think first'], { env: home.env });
     assert.match(thought, /\nthinking: First this\.\nthinking: Then that\.\nThe answer\.\n/);
   });
 
@@ -105,13 +97,13 @@ describe('sluice agent at a terminal', () => {
         [['--prompt-file', '-'], /prompts cannot come from there/],
         [['--prompts-from-stdin', 'x'], /prompts cannot come from there/],
       ];
-      const nowhere = { ...env, XDG_STATE_HOME: join(folder, 'nowhere') };
+      const nowhere = { ...home.env, XDG_STATE_HOME: join(home.folder, 'nowhere') };
       for (const [args, problem] of problems) {
         const { status, stdout, stderr } = await sluice(['agent', 'run', ...ask, ...args], { env: nowhere });
         assert.deepEqual([status, stdout], [125, '']);
         assert.match(stderr, problem);
       }
-      assert.ok(!readdirSync(folder).includes('nowhere'));
+      assert.ok(!readdirSync(home.folder).includes('nowhere'));
     });
   });
 });

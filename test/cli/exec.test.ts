@@ -95,11 +95,7 @@ describe('sluice exec', () => {
   describe('refuses', () => {
     test('what it does not understand, in one line that says what would be right', async () => {
       await refuses(/exec needs a command, as in: sluice exec -- make test/, ['exec']);
-      await refuses(/unknown option "--timout"; did you mean --timeout\?; "sluice exec --help" lists all/, [
-        'exec',
-        '--timout',
-        '1',
-      ]);
+      await refuses(/unknown option "--timout"; did you mean --timeout\?$/m, ['exec', '--timout', '1']);
       await refuses(/--timeout must be a time such as 500ms, 30s.*, got "soon"/, ['exec', '--timeout', 'soon', '--', 'true']);
       await refuses(/--timeout needs a value, as in --timeout TIME/, ['exec', '--timeout', '--', 'true']);
       await refuses(/--tty takes no value, got "yes"/, ['exec', '--tty=yes', '--', 'true']);

@@ -48,20 +48,14 @@ describe('words that other programs have', () => {
     ['kil', 'sluice kill'],
   ] as const) {
     test(`"${typed}" is answered with "${meant}"`, () => {
-      assert.throws(
-        () => findCommand(typed),
-        new UsageError(`unknown command "${typed}"; did you mean "${meant}"?; "sluice --help" lists them`),
-      );
+      assert.throws(() => findCommand(typed), new UsageError(`unknown command "${typed}"; did you mean "${meant}"?`));
     });
   }
 
   test('an option is answered with what it is called here', async () => {
     const { manual: execManual } = await findCommand('exec').load();
     for (const typed of ['--workdir', '-w']) {
-      assert.throws(
-        () => readWords(execManual, [typed, '/', '--', 'true']),
-        /; did you mean --cwd\?; "sluice exec --help" lists all$/,
-      );
+      assert.throws(() => readWords(execManual, [typed, '/', '--', 'true']), /; did you mean --cwd\?$/);
     }
   });
 });
@@ -115,7 +109,7 @@ describe('options', () => {
 
   test('that make no sense are refused in one line', async () => {
     const cases: readonly [readonly string[], RegExp][] = [
-      [['--quik'], /^unknown option "--quik"; did you mean --quick\?; "sluice try --help" lists all$/],
+      [['--quik'], /^unknown option "--quik"; did you mean --quick\?$/],
       [['--no-name'], /^unknown option "--no-name"/],
       [['--constructor'], /^unknown option "--constructor"; "sluice try --help" lists all$/],
       [['-x'], /^unknown option "-x"/],

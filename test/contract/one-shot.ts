@@ -34,7 +34,7 @@ export function oneShot(connector: Connector): void {
       const large = 'x'.repeat(3_000_000);
       const { stdoutBytes } = await client.exec(['cat'], { input: large });
       assert.equal(stdoutBytes, large.length);
-      assert.equal((await client.exec(['true'], { input: large, timeoutMs: 'none' })).exitCode, 0); // what it does not read is nobody's loss
+      assert.equal((await client.exec(['true'], { input: large, timeoutMs: 'none' })).exitCode, 0); // what it does not read is dropped
     });
 
     test('passes its output on as it comes, within a cap', async () => {

@@ -99,7 +99,7 @@ function lookUp(file: string, name: string, seen: 'names' | 'exported' = 'names'
   return origin.file === file ? lookUp(file, origin.name) : lookUp(origin.file, origin.name, 'exported');
 }
 
-/** Names of types in a declaration, those of its own parameters aside. `typeof` names a value, which nobody needs to write down. */
+/** Names of types in a declaration, those of its own parameters aside. `typeof` names a value, which callers do not write down. */
 function typeNamesIn({ declaration, isTypeOnly }: Exported): Set<string> {
   const used = new Set<string>();
   const own = new Set<string>();

@@ -1,7 +1,9 @@
 // A program by the name of claude that is driven as the real one is, on pipes and on a terminal.
 
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 /** Its path; the folder is the caller's. */
@@ -13,4 +15,16 @@ export function fakeClaudeIn(folder: string): string {
   const script = `if [ -t 0 ]; then file='${onTerminal}'; else file='${onPipes}'; fi\nexec '${process.execPath}' "$file" "$@"\n`;
   writeFileSync(program, `#!/bin/sh\n${script}`, { mode: 0o755 });
   return program;
+}
+
+/** An environment in which `claude` is that program and runs are logged in a folder of the suite's own. Call once at the top of a suite. */
+export function fakeClaudeHome(): { folder: string; env: Readonly<Record<string, string>> } {
+  const home = { folder: '', env: {} };
+  before(() => {
+    home.folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+    home.env = { XDG_STATE_HOME: home.folder, PATH: `${home.folder}:${process.env['PATH']}` };
+    fakeClaudeIn(home.folder);
+  });
+  after(() => rmSync(home.folder, { recursive: true }));
+  return home;
 }

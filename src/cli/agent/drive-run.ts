@@ -15,7 +15,7 @@ export interface Driving {
 
 type StartedRun = AgentRun & { readonly firstTurn: Turn };
 
-/** Rejects when events cannot be printed or prompts cannot be read: an agent that nobody sees does not go on. */
+/** Rejects when events cannot be printed or prompts cannot be read: an agent whose output is lost does not go on. */
 export async function driveRun(run: StartedRun, driving: Driving): Promise<Outcome> {
   using _signals = interruptOnSignals(run);
   try {
