@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +13,9 @@ import { Background } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+/** Its socket lies in this run's folder for temporary files: two runs of the tests do not meet there. */
+const socket = join(tmpdir(), 'sluice.sock');
+const readme = readFileSync(join(root, 'README.md'), 'utf8').replaceAll('/tmp/sluice.sock', socket);
 /** A project that has the package installed; inside the package, in a folder git ignores, so that it finds the same compiler and types. */
 const folder = join(root, 'dist-test', 'readme');
 
@@ -74,7 +77,7 @@ describe('the README', () => {
   for (const [index, { code, prints: expected }] of snippets.entries()) {
     if (expected === undefined) continue;
     test(`shows in snippet ${index + 1} what it prints`, async () => {
-      await using _server = code.includes('unix:///tmp/sluice.sock') ? await served(serveCommand) : undefined;
+      await using _server = code.includes(socket) ? await served(serveCommand) : undefined;
       const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: folder });
       // npm may have something to say about the machine's own settings.
       const stderr = ran.stderr.replaceAll(/^npm (?:warn|notice) .*\n/gm, '');

@@ -178,6 +178,17 @@ describe('restarting a process', () => {
     await eventually(async () => assert.deepEqual(await listed(client), []));
   });
 
+  test('is done once when it is asked for twice at the same time', async () => {
+    await using server = await SluiceServer.start('unix');
+    await using client = await connect(server.url);
+    const { sessionId } = await (await start(client, { id: 'x', script: 'exec sleep 600', restartable: true })).release();
+    const restarts = [client.restart('x', { sessionId }), client.restart('x', { sessionId })];
+    const [first, second] = await Promise.allSettled(restarts);
+    assert.equal(first?.status, 'fulfilled');
+    assert.ok(second?.status === 'rejected' && isExecError(second.reason, 'processExists'));
+    assert.deepEqual(await listed(client), [['x', 'running']]);
+  });
+
   test('does not start anything on a server that stops meanwhile', async () => {
     const server = await SluiceServer.start('unix');
     await using client = await connect(server.url);

@@ -14,8 +14,11 @@ const deadBufferBytes = 8 * mib;
 /** Growth of the heap from which a collection is worthwhile, in bytes: more than the space for new objects, which V8 empties by itself. */
 const heapGrowthBytes = 16 * mib;
 
-/** Collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 8 to 14 MB. */
+/** Least collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 8 to 14 MB. */
 const collectionRounds = 2;
+
+/** Memory that came back with a collection, from which another one is worthwhile, in bytes: the first ones may have come while work went on. */
+const gainBytes = mib;
 
 /** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes; a little more, for what was freed since. */
 const pressureBytes = 72 * mib;
@@ -24,13 +27,17 @@ const pressureBytes = 72 * mib;
 export function collectDeadMemory(liveBytes: () => number): void {
   let heapFloor = Infinity;
   let roundsLeft = 0;
+  let rssAtCollection = 0;
   const look = () => {
-    const { arrayBuffers, heapUsed } = memoryInUse();
+    const { arrayBuffers, heapUsed, rss } = memoryInUse();
     if (heapUsed > 0) heapFloor = Math.min(heapFloor, heapUsed);
     const isWorthwhile = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
     if (isWorthwhile) roundsLeft = collectionRounds;
+    else if (roundsLeft === 0 && rssAtCollection - rss >= gainBytes) roundsLeft = 1;
+    rssAtCollection = 0;
     if (roundsLeft === 0) return;
     startCollection();
+    rssAtCollection = rss;
     roundsLeft -= 1;
     heapFloor = Infinity; // what is in use at the next look is what a collection leaves
   };
@@ -38,11 +45,11 @@ export function collectDeadMemory(liveBytes: () => number): void {
 }
 
 /** Node reads a file for it. Without a descriptor nothing is known, and the next look makes up for it. */
-function memoryInUse(): { readonly arrayBuffers: number; readonly heapUsed: number } {
+function memoryInUse(): { readonly arrayBuffers: number; readonly heapUsed: number; readonly rss: number } {
   try {
     return process.memoryUsage();
   } catch {
-    return { arrayBuffers: 0, heapUsed: 0 };
+    return { arrayBuffers: 0, heapUsed: 0, rss: Infinity };
   }
 }
 
