@@ -17,6 +17,9 @@ import { withFs } from '../support/changed-fs.js';
 
 const isLinux = loadLibc() !== undefined;
 
+/** Idle processes that have nothing to do with an ending. */
+const crowdSize = 500;
+
 /** How often the work opened something in /proc. */
 async function countingProc(work: () => Promise<unknown>): Promise<number> {
   let opened = 0;
@@ -53,10 +56,11 @@ for (const orphans of ['leave', 'adopt'] as const) {
         return Math.min(...counts);
       };
       const alone = await cheapest();
-      await using _ = await Crowd.idle(500);
+      await using _ = await Crowd.idle(crowdSize);
       const beside = await cheapest();
       assert.ok(alone > 0, 'counts nothing');
-      assert.ok(beside <= alone + 20, `${alone} files alone, ${beside} beside 500 processes`);
+      // A look at the crowd opens at least a file of each. Orphans of other programs come and go meanwhile, and are looked at where they go.
+      assert.ok(beside < alone + crowdSize / 2, `${alone} files alone, ${beside} beside ${crowdSize} processes`);
     });
   });
 
