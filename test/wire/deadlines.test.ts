@@ -45,7 +45,7 @@ describe('deadlines', () => {
   });
 
   test('a launched program that does not exist, or that is no server, is an error that names it', async () => {
-    await assert.rejects(launchServer({ command: 'no-such-program' }), /no-such-program.*ENOENT/s);
+    await assert.rejects(launchServer({ command: '/no/such/program' }), /\/no\/such\/program.*ENOENT/s);
     await assert.rejects(launchServer({ command: 'sh', args: ['-c', 'exit 7'] }), /sh -c exit 7.*code 7/s);
   });
 
