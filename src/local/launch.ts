@@ -64,7 +64,6 @@ interface Launched {
 
 /** Waits for the program to end, and kills it when that takes longer. */
 async function endServer({ server, exited, clock }: Launched, patienceMs: number): Promise<string> {
-  if (patienceMs === 0) server.kill('SIGKILL');
   const impatience = clock.after(patienceMs, () => server.kill('SIGKILL'));
   const problem = await exited;
   impatience.cancel();

@@ -142,12 +142,12 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           -32602,
           /^sandboxPolicy\.access/,
         ],
-        [
-          'a policy with a member that it does not know, since it may be a limit',
-          { command: ['true'], sandboxPolicy: { type: 'workspaceWrite', readableRoots: ['/usr'] } },
+        ...['dangerFullAccess', 'readOnly', 'workspaceWrite'].map((type): [string, object, number, RegExp] => [
+          `a ${type} policy with a member that it does not know, since it may be a limit`,
+          { command: ['true'], sandboxPolicy: { type, readableRoots: ['/usr'] } },
           -32602,
           /^sandboxPolicy\.readableRoots: expected no member of this name, since it may be a limit/,
-        ],
+        ]),
         [
           'a program that does not exist',
           { command: ['no-such-program'] },
