@@ -8,11 +8,20 @@ import { deferred } from '#src/base/deferred.js';
 /** Longest wait between two cuts. Short enough that many hit a greeting, long enough that some data passes. */
 const longestCalmMs = 12;
 
+/** Most cuts in a row that hit a greeting: on a busy machine all of them would, and the client would give up for good. */
+const mostEarlyCuts = 20;
+
+/** What a server has said when it has answered a greeting: the answer to the upgrade alone is shorter. */
+const greetingBytes = 300;
+
 export class CuttingProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #cuts = 0;
+  #earlyCuts = 0;
+  /** By the server, on the latest connection. */
+  #saidBytes = 0;
   #isClosed = false;
   #isBlocked = false;
   #waiting: { count: number; reached: () => void }[] = [];
@@ -32,6 +41,8 @@ export class CuttingProxy implements AsyncDisposable {
       if (proxy.#isBlocked) return void near.resetAndDestroy();
       // The server behind checks the Host header, which names this port: it was told to allow it.
       const far = connect(Number(target.port), target.hostname);
+      proxy.#saidBytes = 0;
+      far.on('data', (bytes: Buffer) => (proxy.#saidBytes += bytes.length));
       proxy.#join(near, far);
     });
     return proxy;
@@ -71,7 +82,9 @@ export class CuttingProxy implements AsyncDisposable {
   async #cutRandomly(times: number): Promise<void> {
     while (this.#cuts < times && !this.#isClosed) {
       await sleep(Math.random() * longestCalmMs);
-      if (this.#sockets.size === 0) continue;
+      const isEarly = this.#saidBytes < greetingBytes;
+      if (this.#sockets.size === 0 || (isEarly && this.#earlyCuts === mostEarlyCuts)) continue;
+      this.#earlyCuts = isEarly ? this.#earlyCuts + 1 : 0;
       this.#cut();
       this.#cuts += 1;
       for (const { count, reached } of this.#waiting) if (this.#cuts >= count) reached();
