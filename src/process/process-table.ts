@@ -115,7 +115,6 @@ export class ProcessTable {
     const keepMs = this.#keepMs.get(old); // before it is forgotten, which may be as soon as it has closed
     if (!old.isClosed) old.terminate('terminated', forceAfterMs);
     await old.closed;
-    if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
     this.#requireRoomFor(old, old);
     const started = new ManagedProcess(again, this.#context, old.request);
     if (this.find(id) === old) this.#forget(old);
@@ -172,6 +171,7 @@ export class ProcessTable {
 
   /** `replaced` may have the same id. */
   #requireRoomFor({ id, request }: Pick<ManagedProcess, 'id' | 'request'>, replaced?: ManagedProcess): void {
+    if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
     const known = this.#processes.get(id);
     if (known !== undefined && known !== replaced) throw execError('processExists', { processId: id });
     const { maxProcesses, maxRequestBytes } = this.#context.limits;
