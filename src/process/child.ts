@@ -121,6 +121,8 @@ export interface Backend {
   readonly name: 'linux' | 'portable';
   /** Throws `ExecError` spawnFailed when the command cannot run. */
   spawn(command: ResolvedCommand, events: ChildEvents): Child;
+  /** Gives pages that malloc holds without using them back to the system, where it can be told to. Takes milliseconds. */
+  returnFreePages?(): void;
   /** Call when every child has ended. */
   close(): Promise<void>;
 }

@@ -18,6 +18,10 @@ export class LazyBackend implements Backend {
     return this.make().spawn(command, events);
   }
 
+  returnFreePages(): void {
+    this.#made?.returnFreePages?.();
+  }
+
   async close(): Promise<void> {
     await this.#made?.close();
   }

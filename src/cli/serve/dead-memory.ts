@@ -23,33 +23,49 @@ const gainBytes = mib;
 /** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes; a little more, for what was freed since. */
 const pressureBytes = 72 * mib;
 
-/** `liveBytes` are those in buffers that are still needed. */
-export function collectDeadMemory(liveBytes: () => number): void {
+/**
+ * Memory that is neither V8's nor in buffers, up to which malloc is asked for its free pages, in bytes. Node itself has some 50 MB; asking
+ * takes the longer the more malloc holds, and stops the program meanwhile.
+ */
+const askedBytes = 96 * mib;
+
+export interface DeadMemoryOptions {
+  /** Those in buffers that are still needed. */
+  readonly liveBytes: () => number;
+  /** Called when everything is collected. */
+  readonly returnFreePages: () => void;
+}
+
+export function collectDeadMemory({ liveBytes, returnFreePages }: DeadMemoryOptions): void {
   let heapFloor = Infinity;
   let roundsLeft = 0;
   let rssAtCollection = 0;
   const look = () => {
-    const { arrayBuffers, heapUsed, rss } = memoryInUse();
+    const { arrayBuffers, heapTotal, heapUsed, rss } = memoryInUse();
     if (heapUsed > 0) heapFloor = Math.min(heapFloor, heapUsed);
     const isWorthwhile = arrayBuffers - liveBytes() >= deadBufferBytes || heapUsed - heapFloor >= heapGrowthBytes;
+    const hasCollected = rssAtCollection > 0;
     if (isWorthwhile) roundsLeft = collectionRounds;
     else if (roundsLeft === 0 && rssAtCollection - rss >= gainBytes) roundsLeft = 1;
     rssAtCollection = 0;
-    if (roundsLeft === 0) return;
-    startCollection();
-    rssAtCollection = rss;
-    roundsLeft -= 1;
-    heapFloor = Infinity; // what is in use at the next look is what a collection leaves
+    if (roundsLeft > 0) {
+      startCollection();
+      rssAtCollection = rss;
+      roundsLeft -= 1;
+      heapFloor = Infinity; // what is in use at the next look is what a collection leaves
+    } else if (hasCollected && rss - heapTotal - arrayBuffers <= askedBytes) {
+      returnFreePages();
+    }
   };
   setInterval(look, lookMs).unref();
 }
 
 /** Node reads a file for it. Without a descriptor nothing is known, and the next look makes up for it. */
-function memoryInUse(): { readonly arrayBuffers: number; readonly heapUsed: number; readonly rss: number } {
+function memoryInUse(): Pick<NodeJS.MemoryUsage, 'arrayBuffers' | 'heapTotal' | 'heapUsed' | 'rss'> {
   try {
     return process.memoryUsage();
   } catch {
-    return { arrayBuffers: 0, heapUsed: 0, rss: Infinity };
+    return { arrayBuffers: 0, heapTotal: 0, heapUsed: 0, rss: Infinity };
   }
 }
 

@@ -117,7 +117,10 @@ async function settle(server: Server): Promise<void> {
   await settleServer();
   const { collectDeadMemory } = await import('./dead-memory.js');
   const gauges = server.gauges();
-  collectDeadMemory(() => gauges.retainedBytes() + gauges.stdinQueuedBytes() + gauges.sendQueuedBytes());
+  collectDeadMemory({
+    liveBytes: () => gauges.retainedBytes() + gauges.stdinQueuedBytes() + gauges.sendQueuedBytes(),
+    returnFreePages: () => server.returnFreePages(),
+  });
 }
 
 /** After a fault of our own nothing can be relied on: it is told in the log, as a line like all others, and ends the server and all it started. */

@@ -34,6 +34,8 @@ export interface Libc {
   setSigMask(attributes: Uint8Array, set: Uint8Array): number;
   /** Absent on musl. */
   mallopt: ((parameter: number, value: number) => number) | undefined;
+  /** Absent on musl. */
+  malloc_trim: ((keptBytes: number) => number) | undefined;
   /** Gives the handler there was: an address, or one of the small numbers of signal.h. */
   signal(number: number, handler: number): number;
   /** Of the last call. */
@@ -115,6 +117,7 @@ function bind(koffi: typeof Koffi): Libc {
     setSigDefault: libc.func('int posix_spawnattr_setsigdefault(void *attr, void *set)'),
     setSigMask: libc.func('int posix_spawnattr_setsigmask(void *attr, void *set)'),
     mallopt: optional('int mallopt(int parameter, int value)'),
+    malloc_trim: optional('int malloc_trim(size_t pad)'),
     signal: libc.func('intptr_t signal(int number, intptr_t handler)'),
     errno: () => koffi.errno(),
   };

@@ -96,6 +96,10 @@ export class LinuxBackend implements Backend {
     return this.#lineage?.marked(spawn) ?? { result: spawn(), mark: undefined };
   }
 
+  returnFreePages(): void {
+    this.#libc.malloc_trim?.(0);
+  }
+
   async close(): Promise<void> {
     const isGone = this.#reaper.isIdle && !this.#finder.isAnyLeft();
     this.#reaper.close();
