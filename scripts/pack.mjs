@@ -47,22 +47,8 @@ function packOf(folder, files) {
 }
 
 /** Without spaces and comments, and only ASCII: a text that stays in memory. Names are kept, for what errors say. */
-function packed(text, options = {}) {
-  return transformSync(text, { minifyWhitespace: true, legalComments: 'none', ...options });
-}
-
-/** Of each file in a pack, where in the pack its code begins, that code, and a source map which leads to where the file's own leads. */
-export function modulesOf(pack) {
-  const text = readFileSync(pack, 'latin1');
-  return Array.from(text.matchAll(/^(?:\(\{)?"\.\/([^"]+)": function \([^)]*\) \{/gm), ({ 0: head, 1: name, index }) => {
-    const file = path.join(path.dirname(pack), name);
-    const ownMap = `data:application/json;base64,${readFileSync(`${file}.map`).toString('base64')}`;
-    const unpacked = readFileSync(file, 'utf8').replace(/(?<=^\/\/# sourceMappingURL=).*$/m, ownMap);
-    const { code, map } = packed(unpacked, { sourcemap: 'external', sourcefile: file });
-    const offset = index + head.length;
-    if (!text.startsWith(code, offset)) throw new Error(`${pack} does not hold ${name} as it would be packed now`);
-    return { offset, code, map: JSON.parse(map) };
-  });
+function packed(text) {
+  return transformSync(text, { minifyWhitespace: true, legalComments: 'none' });
 }
 
 /** One whole run; the hook leaves its result in the file. */
