@@ -38,9 +38,12 @@ const results = environments.flatMap(({ label, env }) => summarize(label, sample
 if (options.json) console.log(JSON.stringify(results, undefined, 2));
 else printTable(results);
 
-/** One of each in turn, so that a busy moment hits all alike. The first turn fills caches and does not count. */
+/**
+ * One of each in turn, so that a busy moment hits all alike. The first turn fills caches and does not count.
+ * @param {NodeJS.ProcessEnv} env
+ */
 function sampleAll(env) {
-  const cases = commands.map((command) => ({ command, times: [] }));
+  const cases = commands.map((command) => ({ command, times: /** @type {number[]} */ ([]) }));
   for (let round = 0; round <= rounds; round += 1) {
     for (const { command, times } of cases) {
       const tookMs = timeOf(command, env);
@@ -50,6 +53,10 @@ function sampleAll(env) {
   return cases;
 }
 
+/**
+ * @param {(typeof commands)[number]} command
+ * @param {NodeJS.ProcessEnv} env
+ */
 function timeOf({ name, file, args, stdout: expected }, env) {
   const startedAt = performance.now();
   const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
@@ -63,6 +70,10 @@ function timeOf({ name, file, args, stdout: expected }, env) {
   throw new Error(`"${name}" ended with ${signal ?? `code ${status}`} and printed ${JSON.stringify({ stdout, stderr })}`);
 }
 
+/**
+ * @param {string} environment
+ * @param {ReturnType<typeof sampleAll>} cases
+ */
 function summarize(environment, cases) {
   const baseMs = median(cases[0].times);
   return cases.map(({ command, times }) => ({
@@ -75,6 +86,7 @@ function summarize(environment, cases) {
   }));
 }
 
+/** @param {ReturnType<typeof summarize>} summaries */
 function printTable(summaries) {
   console.log(tableHead('environment', 'command', 'p50 ms', 'p25 to p75 ms', 'ratio'));
   for (const { environment, command, p50Ms, p25Ms, p75Ms, ratio } of summaries) {

@@ -3,17 +3,18 @@
 //
 //   npm run bench:crowd -- [--quick] [--json]
 
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { connect, connectInProcess } from '../dist/index.js';
 import { loadLibc } from '../dist/process/linux/libc.js';
 import { Spawner } from '../dist/process/linux/spawner.js';
-import { median, quantile, tableHead, tableRow } from './measure.mjs';
-import { root } from './tool.mjs';
+import { Crowd } from '../dist-test/support/crowd.js';
+import { childPids } from '../dist-test/support/proc.js';
+import { SluiceServer, program } from '../dist-test/support/sluice-server.js';
+import { env, median, quantile, tableHead, tableRow } from './measure.mjs';
+
+/** @import { Client } from '../dist/index.js' */
 
 const { values: options } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
@@ -25,20 +26,17 @@ const churnLoops = 6;
 /** Rounds before the first that counts: code that has not been compiled yet would flatter the later columns. */
 const warmUp = rounds / 2;
 
-const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-const program = path.join(root, bin.sluice);
-const env = { PATH: process.env.PATH };
-
-const libc = loadLibc();
-if (libc === undefined) {
-  console.log('Only the Linux backend follows trees; there is nothing to compare here.');
-  process.exit(0);
-}
+const libc = loadLibc() ?? noLinuxBackend();
 
 const crowdTable = await benchCrowds();
 const mass = await benchMassEnding();
 if (options.json) console.log(JSON.stringify({ crowd: crowdTable, mass }, undefined, 2));
 else print();
+
+function noLinuxBackend() {
+  console.log('Only the Linux backend follows trees; there is nothing to compare here.');
+  return process.exit(0);
+}
 
 async function benchCrowds() {
   const server = await startServer(own);
@@ -46,6 +44,7 @@ async function benchCrowds() {
   // In this order: a program adopts orphans for the rest of its life.
   const embedded = connectInProcess();
   // What is measured while this program does not adopt orphans comes first. Each group has a bare one of its own: a busy machine varies.
+  /** @type {Record<string, () => Promise<unknown>>[]} */
   const groups = [
     {
       'bare posix_spawn of true': () => bareTrue(),
@@ -70,33 +69,32 @@ async function benchCrowds() {
       'sluice exec -- true': async () => spawnSync(program, ['exec', '--', 'true'], { env, stdio: 'ignore' }),
     },
   ];
+  /** @type {Client | undefined} */
   let adoptingClient;
   function adopting() {
     adoptingClient ??= connectInProcess({ orphans: 'adopt' });
     return adoptingClient;
   }
   const columns = [
-    ...counts.map((count) => ({
-      name: `${count} idle`,
-      script: `trap : TERM; i=0; while [ $i -lt ${count} ]; do sleep 10000 & i=$((i + 1)); done; echo; wait; wait`,
-      copies: 1,
-    })),
-    { name: `${churnLoops} loops`, script: 'trap "exit 0" TERM; echo; while :; do /bin/true; done', copies: churnLoops },
+    ...counts.map((count) => ({ name: `${count} idle`, start: () => Crowd.idle(count) })),
+    { name: `${churnLoops} loops`, start: () => Crowd.churn(churnLoops) },
   ];
+  /** @type {Record<string, Record<string, number>>[]} of each group, of each way, of each column */
   const medians = groups.map((group) => Object.fromEntries(Object.keys(group).map((way) => [way, {}])));
   for (const [index, group] of groups.entries()) {
     for (const column of columns) {
-      const leaders = await startCrowd(column);
-      const times = new Map(Object.keys(group).map((way) => [way, []]));
+      const crowd = await column.start();
+      const times = new Map(Object.keys(group).map((way) => [way, /** @type {number[]} */ ([])]));
       for (let round = -warmUp; round < rounds; round += 1) {
         for (const [way, work] of Object.entries(group)) {
           const startedAt = performance.now();
           await work();
-          if (round >= 0) times.get(way).push(performance.now() - startedAt);
+          if (round >= 0) times.get(way)?.push(performance.now() - startedAt);
         }
       }
       for (const [way, list] of times) medians[index][way][column.name] = median(list);
-      await endCrowd(leaders);
+      await crowd[Symbol.asyncDispose]();
+      await sleep(1_000); // the machine gets rid of them
     }
   }
   await embedded.close();
@@ -117,15 +115,23 @@ async function bareKill() {
   collect(pid);
 }
 
+/**
+ * @param {string} file
+ * @param {string[]} argv
+ */
 function spawnBare(file, argv) {
-  const stdio = { kind: 'pipes', stdin: undefined, stdout: 1, stderr: 2 };
-  return new Spawner(libc, []).spawn({ file, argv, cwd: '/', env, stdio });
+  const stdio = /** @type {const} */ ({ kind: 'pipes', stdin: undefined, stdout: 1, stderr: 2 });
+  const pid = new Spawner(libc, []).spawn({ file, argv, cwd: '/', env, stdio, fd3: undefined });
+  if (typeof pid === 'string') throw new Error(`${file} cannot be started: ${pid}`);
+  return pid;
 }
 
+/** @param {number} pid */
 function collect(pid) {
   libc.wait4(pid, new Int32Array(1), 0, Buffer.alloc(256));
 }
 
+/** @param {Client} client */
 async function endOne(client) {
   const child = await client.start({ argv: ['sleep', '1000'], env });
   await child.terminate();
@@ -140,9 +146,10 @@ async function benchMassEnding() {
   for (let started = 0; started < own; started += 50) {
     await Promise.all(Array.from({ length: 50 }, () => owner.start({ argv: ['sleep', '1000'], env })));
   }
-  const left = () => readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ').length - 1;
+  const left = () => childPids(server.child.pid ?? 0).length;
   const startedAt = performance.now();
   void owner.close();
+  /** @type {number[]} */
   const waits = [];
   while (left() > 1) {
     const askedAt = performance.now();
@@ -156,33 +163,9 @@ async function benchMassEnding() {
   return { own, tookMs, calls: waits.length, p50: median(waits), p99: quantile(waits, 0.99), max: Math.max(...waits) };
 }
 
-async function startServer(maxProcesses) {
-  const flags = ['--listen', 'ws://127.0.0.1:0', '--max-processes', String(maxProcesses), '--log-level', 'error'];
-  const child = spawn(program, ['serve', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(child.stdout, 'data');
-  const stop = async () => {
-    const exit = once(child, 'exit');
-    child.kill('SIGTERM');
-    await exit;
-  };
-  return { url: String(line).trim(), pid: child.pid, stop };
-}
-
-async function startCrowd({ script, copies }) {
-  const leaders = Array.from({ length: copies }, () =>
-    spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] }),
-  );
-  await Promise.all(leaders.map((leader) => once(leader.stdout, 'data')));
-  return leaders;
-}
-
-async function endCrowd(leaders) {
-  for (const leader of leaders) {
-    const exit = once(leader, 'exit');
-    process.kill(-leader.pid, 'SIGTERM'); // each shell collects its own children
-    await exit;
-  }
-  await sleep(1_000); // the machine gets rid of them
+/** @param {number} maxProcesses */
+function startServer(maxProcesses) {
+  return SluiceServer.start('websocket', ['--max-processes', String(maxProcesses), '--log-level', 'error']);
 }
 
 function print() {
@@ -193,6 +176,10 @@ function print() {
   const names = Object.keys(Object.values(crowdTable[0])[0]);
   console.log(tableHead('', ...names));
   for (const group of crowdTable) {
+    /**
+     * @param {Record<string, number>} row
+     * @param {string} name
+     */
     const growth = (row, name) => row[name] / row[names[0]];
     const [bare] = Object.values(group);
     for (const [way, row] of Object.entries(group)) {

@@ -4,12 +4,14 @@
 //   npm run churn -- [--count 2000] [--wait-ms 33000]
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { connectInProcess } from '../dist/index.js';
-import { chunksOf, env, inParallel, ios, tableHead, tableRow, wholeNumber } from './measure.mjs';
+import { childrenOf, descriptorCount, threadCount } from '../dist-test/support/proc.js';
+import { chunksOf, env, inParallel, ios, megabytes, tableHead, tableRow, wholeNumber } from './measure.mjs';
+
+/** @import { Client } from '../dist/index.js' */
 
 /** Processes at a time. */
 const width = 8;
@@ -62,7 +64,11 @@ async function churn() {
   }
 }
 
-/** Half on pipes, half on terminals. Resolves when all have closed. */
+/**
+ * Half on pipes, half on terminals. Resolves when all have closed.
+ * @param {Client} client
+ * @param {number} number
+ */
 async function runProcesses(client, number) {
   await inParallel({ count: number, width }, async (index) => {
     const child = await client.start({ argv: ['echo', 'done'], env, io: index % 2 === 0 ? ios.pipe : ios.pty });
@@ -75,17 +81,22 @@ async function runProcesses(client, number) {
   });
 }
 
-/** Counts everything, and prints it as a row. */
+/** @typedef {Awaited<ReturnType<typeof look>>} Look */
+
+/**
+ * Counts everything, and prints it as a row.
+ * @param {string} moment
+ */
 async function look(moment) {
   // The first collection empties pages, the second gives them back, and that happens a moment later.
   for (let round = 0; round < 2; round += 1) {
-    globalThis.gc();
+    globalThis.gc?.();
     await sleep(collectMs);
   }
   const counts = {
-    descriptors: readdirSync('/proc/self/fd').length,
-    threads: Number(/^Threads:\s+(\d+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]),
-    zombies: zombieCount(),
+    descriptors: descriptorCount(process.pid),
+    threads: threadCount(process.pid),
+    zombies: childrenOf(process.pid).filter(({ isZombie }) => isZombie).length,
     timers: process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length,
   };
   const rssBytes = process.memoryUsage.rss();
@@ -93,38 +104,29 @@ async function look(moment) {
   return { moment, counts, rssBytes };
 }
 
-/** Children of this program that have ended and were not collected. */
-function zombieCount() {
-  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && isOurZombie(pid)).length;
-}
-
-function isOurZombie(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // the name before it may contain anything
-    return state === 'Z' && Number(parent) === process.pid;
-  } catch (error) {
-    if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error;
-    return false; // gone since the folder was read
-  }
-}
-
-/** In words, what a moment has more of than it may have. */
+/**
+ * In words, what a moment has more of than it may have.
+ * @param {Look} late
+ * @param {Look} before
+ */
 function excessOf({ moment, counts }, before) {
-  const grown = Object.keys(counts).filter((name) => counts[name] > before.counts[name]);
-  return grown.map((name) => `${moment}: ${counts[name]} ${name}, ${before.counts[name]} before`);
+  return Object.entries(counts)
+    .map(([name, now], index) => ({ name, now, first: Object.values(before.counts)[index] }))
+    .filter(({ now, first }) => now > first)
+    .map(({ name, now, first }) => `${moment}: ${now} ${name}, ${first} before`);
 }
 
-/** Only for the last moment: until they are forgotten, ended processes take memory so that they can be read. */
+/**
+ * Only for the last moment: until they are forgotten, ended processes take memory so that they can be read.
+ * @param {Look} last
+ * @param {Look} early
+ */
 function growthOf(last, early) {
   const growthBytes = last.rssBytes - early.rssBytes;
   return growthBytes <= growthLimitBytes ? [] : [`${last.moment}: ${megabytes(growthBytes)} MB more than ${early.moment}`];
 }
 
-function megabytes(bytes) {
-  return (bytes / 1_000_000).toFixed(1);
-}
-
+/** @param {string[]} complaints */
 function report(complaints) {
   for (const complaint of complaints) console.error(complaint);
   if (complaints.length > 0) process.exitCode = 1;

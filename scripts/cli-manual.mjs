@@ -6,6 +6,12 @@ import { failureStatus, ownFailure, stdoutGone, timedOut } from '../dist/cli/exi
 import { optionGroups, spellOption } from '../dist/cli/help.js';
 import { envNameOf } from '../dist/cli/serve/options.js';
 
+/** @import { CommandEntry } from '../dist/cli/commands.js' */
+
+/** @typedef {{ heading: string, options: { spelled: string, meaning: string }[] }} OptionGroup */
+/** @typedef {Awaited<ReturnType<typeof cliManual>>['commands'][number]} DescribedCommand */
+/** @typedef {readonly [name: string, meaning: string]} Row */
+
 /**
  * Texts are plain; `pieces` finds what is typed in them. Commands come in the order of their groups. Options that several commands
  * have in common, such as those that name the server, are told once, in `commonGroups`.
@@ -14,6 +20,7 @@ export async function cliManual() {
   const described = await Promise.all(commands.map(describe));
   const ordered = commandGroups.flatMap((group) => described.filter((command) => command.group === group));
   const commonGroups = inCommon(ordered.flatMap(({ groups }) => groups));
+  /** @param {OptionGroup} group */
   const isCommon = (group) => commonGroups.some((common) => areSame(common, group));
   const told = ordered.map(({ groups, ...command }) => ({
     ...command,
@@ -23,6 +30,7 @@ export async function cliManual() {
   return { tagline, introduction, commands: told, commonGroups, exitStatus, environment, files };
 }
 
+/** @param {CommandEntry} row */
 async function describe({ name, group, summary, load }) {
   const { usage, about, examples, options, notes = [] } = (await load()).manual;
   const groups = optionGroups(options).map(([heading, rows]) => ({
@@ -32,7 +40,10 @@ async function describe({ name, group, summary, load }) {
   return { name, group, summary, usage: `sluice ${name} ${usage}`.trimEnd(), about, examples, groups, notes };
 }
 
-/** Groups with a heading of their own that are there more than once. */
+/**
+ * Groups with a heading of their own that are there more than once.
+ * @param {OptionGroup[]} groups
+ */
 function inCommon(groups) {
   const repeated = groups.filter((group, index) => groups.findIndex((other) => areSame(group, other)) < index);
   return repeated.filter(
@@ -40,11 +51,18 @@ function inCommon(groups) {
   );
 }
 
+/**
+ * @param {OptionGroup} one
+ * @param {OptionGroup} other
+ */
 function areSame(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** A text in pieces, those that are typed and those that are said. */
+/**
+ * A text in pieces, those that are typed and those that are said.
+ * @param {string} text
+ */
 export function pieces(text) {
   const typed = [
     /"(?<line>sluice [^"]+)"/, // a command line, without its quotes
@@ -53,11 +71,12 @@ export function pieces(text) {
     /\{"[^}]*\}/, // JSON
     /\b(?:wss?|unix|https?):\/\/(?:[^\s,;]*[^\s,;.])?/, // an address
   ];
+  /** @type {{ kind: 'said' | 'typed', text: string }[]} */
   const found = [];
   let end = 0;
   for (const match of text.matchAll(new RegExp(typed.map(({ source }) => source).join('|'), 'g'))) {
     if (match.index > end) found.push({ kind: 'said', text: text.slice(end, match.index) });
-    found.push({ kind: 'typed', text: match.groups.line ?? match[0] });
+    found.push({ kind: 'typed', text: match.groups?.['line'] ?? match[0] });
     end = match.index + match[0].length;
   }
   return end < text.length ? [...found, { kind: 'said', text: text.slice(end) }] : found;
@@ -78,6 +97,7 @@ const introduction = [
   '"sluice --help" lists the commands, "sluice help COMMAND" explains one, "sluice --version" prints the version.',
 ];
 
+/** @type {Row[]} */
 const exitStatus = [
   ['0', 'What was asked for is done.'],
   ['1', 'kill: one of the processes had ended before; doctor: something is broken.'],
@@ -90,6 +110,7 @@ const exitStatus = [
   ['other', 'The command’s own, which exec, attach and wait pass on.'],
 ];
 
+/** @type {Row[]} */
 const environment = [
   ['SLUICE_URL', 'The server to use where --connect names none.'],
   ['SLUICE_TOKEN', 'The token to present to that server where --token-file names none.'],
@@ -102,6 +123,7 @@ const environment = [
   ['XDG_RUNTIME_DIR', 'Where the server in the background has its folder.'],
 ];
 
+/** @type {Row[]} */
 const files = [
   ['$XDG_RUNTIME_DIR/sluice/socket', 'Where the server in the background listens.'],
   ['$XDG_RUNTIME_DIR/sluice/serve.log', 'What it has to say.'],

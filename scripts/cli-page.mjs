@@ -2,6 +2,8 @@
 
 import { cliManual, pieces } from './cli-manual.mjs';
 
+/** @import { DescribedCommand, OptionGroup, Row } from './cli-manual.mjs' */
+
 /** The whole page as Markdown. */
 export async function cliPage() {
   const manual = await cliManual();
@@ -26,6 +28,7 @@ export async function cliPage() {
   return `${parts.join('\n\n')}\n`;
 }
 
+/** @param {DescribedCommand[]} commands */
 function commandTable(commands) {
   return table(
     ['Command', 'For', 'What it does'],
@@ -33,6 +36,7 @@ function commandTable(commands) {
   );
 }
 
+/** @param {DescribedCommand} command */
 function commandParts({ name, usage, about, examples, groups, commonHeadings, notes }) {
   return [
     `## sluice ${name}`,
@@ -45,6 +49,7 @@ function commandParts({ name, usage, about, examples, groups, commonHeadings, no
   ];
 }
 
+/** @param {OptionGroup['options']} options */
 function optionTable(options) {
   return table(
     ['Option', 'Meaning'],
@@ -52,30 +57,40 @@ function optionTable(options) {
   );
 }
 
+/** @param {Row} row */
 function row([name, meaning]) {
   return [code(name), markdown(meaning)];
 }
 
+/** @param {string} heading */
 function anchor(heading) {
   return heading.toLowerCase().replaceAll(' ', '-');
 }
 
+/** @param {DescribedCommand['examples']} examples */
 function exampleBlock(examples) {
   const widest = Math.max(...examples.map(({ line }) => line.length));
   return ['```sh', ...examples.map(({ line, meaning }) => `${line.padEnd(widest)}  # ${meaning}`), '```'].join('\n');
 }
 
+/**
+ * @param {string[]} header
+ * @param {string[][]} rows
+ */
 function table(header, rows) {
+  /** @param {string[]} cells */
   const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** @param {string} text */
 function markdown(text) {
   return pieces(text)
     .map((piece) => (piece.kind === 'typed' ? code(piece.text) : piece.text.replaceAll(/[*<_`]/g, '\\$&')))
     .join('');
 }
 
+/** @param {string} text */
 function code(text) {
   return `\`${text}\``;
 }

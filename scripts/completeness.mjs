@@ -12,6 +12,10 @@ import { parseArgs } from 'node:util';
 import { connectInProcess } from '../dist/index.js';
 import { backendsOf, chunksOf, env, inParallel, ios, tableHead, tableRow, wholeNumber } from './measure.mjs';
 
+/** @import { Client, OutputChunk, ProcessHandle } from '../dist/index.js' */
+/** @import { BackendName } from '../dist/server/index.js' */
+
+/** @type {Record<string, number>} */
 const sizes = { '1 B': 1, '20 KiB': 20 * 1024, '200 KB': 200_000, '5 MB': 5_000_000 };
 
 /** From this size on runs take a tenth of a second: fewer at a time, and fewer of the slow readers. */
@@ -31,12 +35,18 @@ const looks = 5;
 const restMs = 2;
 const stepBytes = 64 * 1024;
 
+/**
+ * @typedef {{ backend: BackendName, io: keyof typeof ios, size: keyof typeof sizes, reader: keyof typeof readers, count: number }} Row
+ * @typedef {{ client: Client, size: number }} Reading
+ * @typedef {ProcessHandle} Handle
+ */
+
 const readers = { 'at once': chunksOf, late: readLate, 'in steps': readInSteps };
 
 /** The printing program itself, whose last write and end are one moment, and a shell around it, whose code shows that codes are told apart. */
 const programs = [
-  (size) => ({ argv: ['head', '-c', `${size}`, file], code: 0 }),
-  (size) => ({ argv: ['sh', '-c', 'head -c "$1" "$2"; exit 7', 'sh', `${size}`, file], code: 7 }),
+  (/** @type {number} */ size) => ({ argv: ['head', '-c', `${size}`, file], code: 0 }),
+  (/** @type {number} */ size) => ({ argv: ['sh', '-c', 'head -c "$1" "$2"; exit 7', 'sh', `${size}`, file], code: 7 }),
 ];
 
 const { values: options } = parseArgs({
@@ -81,11 +91,20 @@ async function measureAll() {
   if (complete < total) process.exitCode = 1;
 }
 
+/**
+ * @template {object} T
+ * @param {T} table
+ */
+function keysOf(table) {
+  return /** @type {(keyof T)[]} */ (Object.keys(table));
+}
+
+/** @returns {Row[]} */
 function rows() {
   return backends.flatMap((backend) =>
-    Object.keys(ios).flatMap((io) =>
+    keysOf(ios).flatMap((io) =>
       Object.keys(sizes).flatMap((size) =>
-        Object.keys(readers).map((reader) => {
+        keysOf(readers).map((reader) => {
           const isSlow = sizes[size] >= largeBytes && reader !== 'at once';
           return { backend, io, size, reader, count: isSlow ? Math.ceil(runs / 5) : runs };
         }),
@@ -94,7 +113,10 @@ function rows() {
   );
 }
 
-/** Tells how many of `count` runs were complete, and on stderr what was wrong with the others. */
+/**
+ * Tells how many of `count` runs were complete, and on stderr what was wrong with the others.
+ * @param {Row} row
+ */
 async function measure({ backend, io, size, reader, count }) {
   const client = connectInProcess({ backend, limits: { readerWindowBytes } });
   let complete = 0;
@@ -110,7 +132,10 @@ async function measure({ backend, io, size, reader, count }) {
   return complete;
 }
 
-/** Runs one program; undefined when everything was as it must be. */
+/**
+ * Runs one program; undefined when everything was as it must be.
+ * @param {Reading & Pick<Row, 'io' | 'reader'> & { index: number }} run
+ */
 async function problemOfRun({ client, io, size, reader, index }) {
   const { argv, code } = programs[index % programs.length](size);
   const child = await client.start({ argv, env, io: ios[io] });
@@ -133,15 +158,24 @@ async function problemOfRun({ client, io, size, reader, index }) {
   return undefined;
 }
 
-/** Reads nothing until the process has exited, or, when it cannot because nobody reads, until it stands still. */
+/**
+ * Reads nothing until the process has exited, or, when it cannot because nobody reads, until it stands still.
+ * @param {Handle} child
+ * @param {Reading} reading
+ */
 async function readLate(child, { client, size }) {
   if (size <= readerWindowBytes) await child.exit;
   else await untilStill(client, child);
   return chunksOf(child);
 }
 
+/**
+ * @param {Handle} child
+ * @param {Reading} reading
+ */
 async function readInSteps(child, { size }) {
   const step = Math.min(stepBytes, size / 8);
+  /** @type {OutputChunk[]} */
   const chunks = [];
   let stepped = 0;
   await sleep(restMs);
@@ -155,6 +189,10 @@ async function readInSteps(child, { size }) {
   return chunks;
 }
 
+/**
+ * @param {Client} client
+ * @param {Handle} child
+ */
 async function untilStill(client, child) {
   let before = 0;
   for (let same = 0; same < looks; await sleep(lookMs)) {
@@ -164,11 +202,18 @@ async function untilStill(client, child) {
   }
 }
 
+/**
+ * @param {Client} client
+ * @param {Handle} child
+ */
 async function outputBytes(client, child) {
-  return (await client.list()).find(({ processId }) => processId === child.id)?.outputBytes;
+  return (await client.list()).find(({ processId }) => processId === child.id)?.outputBytes ?? 0;
 }
 
-/** A run that hangs or breaks is a problem of that run alone. */
+/**
+ * A run that hangs or breaks is a problem of that run alone.
+ * @param {Promise<string | undefined>} running
+ */
 async function inTime(running) {
   const over = new AbortController();
   const late = sleep(runLimitMs, `no end within ${runLimitMs / 1000} s`, { signal: over.signal }).catch(() => undefined);
@@ -181,7 +226,10 @@ async function inTime(running) {
   }
 }
 
-/** Eight digits that count up, over and over: a lost, doubled or moved piece shows. No line feed, which a terminal would change. */
+/**
+ * Eight digits that count up, over and over: a lost, doubled or moved piece shows. No line feed, which a terminal would change.
+ * @param {number} length
+ */
 function patternOf(length) {
   const blocks = Array.from({ length: Math.ceil(length / 8) }, (_, block) => String(block).padStart(8, '0'));
   return Buffer.from(blocks.join('')).subarray(0, length);

@@ -14,6 +14,7 @@ const { values, positionals } = parseArgs({ options: { print: { type: 'boolean',
 if (values.print) process.stdout.write(await page(positionals[0] ?? 'protocol'));
 else for (const name of ['protocol', 'cli']) writeFileSync(path.join(root, 'docs', `${name}.md`), await page(name));
 
+/** @param {string} name */
 async function page(name) {
   switch (name) {
     case 'protocol':

@@ -3,6 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { cliManual, pieces } from './cli-manual.mjs';
 
+/** @import { DescribedCommand, OptionGroup, Row } from './cli-manual.mjs' */
+
 /** Longest line of the source; readers of man pages wrap for themselves. */
 const sourceColumns = 80;
 
@@ -23,7 +25,7 @@ export async function manPage() {
     ...paragraphs(manual.introduction).slice(1),
     '.SH EXAMPLES',
     // One of each; the others stand with their command.
-    ...manual.commands.flatMap(({ examples: [first], summary }) => entry(bold(first.line), summary)),
+    ...manual.commands.flatMap(({ examples: [first], summary }) => entry(bold(first?.line ?? ''), summary)),
     '.SH COMMANDS',
     ...manual.commands.flatMap(command),
     ...manual.commonGroups.flatMap(({ heading, options }) => [
@@ -47,10 +49,12 @@ function buildDate() {
   return (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10);
 }
 
+/** @param {Pick<DescribedCommand, 'name' | 'usage'>} command */
 function synopsis({ name, usage }) {
   return ['.br', `${bold(`sluice ${name}`)}${escaped(usage.slice(`sluice ${name}`.length))}`];
 }
 
+/** @param {DescribedCommand} command */
 function command({ name, usage, about, examples, groups, commonHeadings, notes }) {
   return [
     `.SS sluice ${name}`,
@@ -63,37 +67,51 @@ function command({ name, usage, about, examples, groups, commonHeadings, notes }
   ];
 }
 
+/** @param {readonly string[]} texts */
 function paragraphs(texts) {
   return texts.flatMap((text) => ['.PP', ...filled(text)]);
 }
 
+/** @param {Row[]} rows */
 function entries(rows) {
   return rows.flatMap(([name, meaning]) => entry(bold(name), meaning));
 }
 
+/**
+ * @param {string} tag
+ * @param {string} text
+ */
 function entry(tag, text) {
   return ['.TP', tag, ...filled(text)];
 }
 
+/** @param {OptionGroup['options'][number]} option */
 function option({ spelled, meaning }) {
   return entry(optionTag(spelled), meaning);
 }
 
-/** `-e, --env K=V`: what is typed as it is, and what stands for something else. */
+/**
+ * `-e, --env K=V`: what is typed as it is, and what stands for something else.
+ * @param {string} spelled
+ */
 function optionTag(spelled) {
-  const [, options, placeholder] = /^((?:-\S, )?\S+)(?: (.*))?$/.exec(spelled);
+  const [, options, placeholder] = /^((?:-\S, )?\S+)(?: (.*))?$/.exec(spelled) ?? [];
   return options.split(', ').map(bold).join(', ') + (placeholder === undefined ? '' : ` \\fI${escaped(placeholder)}\\fR`);
 }
 
-/** A sentence begins on a line of its own, which lets readers of man pages set the space before it. */
+/**
+ * A sentence begins on a line of its own, which lets readers of man pages set the space before it.
+ * @param {string} text
+ */
 function filled(text) {
   const roff = pieces(text)
     .map((piece) => (piece.kind === 'typed' ? bold(piece.text) : escaped(piece.text)))
     .join('');
+  /** @type {string[]} */
   const lines = [];
   let isSentenceOver = true;
   for (const word of roff.split(' ')) {
-    const last = lines.at(-1);
+    const last = lines.at(-1) ?? '';
     if (isSentenceOver || last.length + 1 + word.length > sourceColumns) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
     isSentenceOver = /[^.!?][.!?]+$/.test(word);
@@ -101,15 +119,20 @@ function filled(text) {
   return lines.map((line) => (line.startsWith('.') ? `\\&${line}` : line));
 }
 
+/** @param {string} text */
 function bold(text) {
   return `\\fB${escaped(text)}\\fR`;
 }
 
-/** ASCII that no reader takes for an instruction or makes typographic: dashes and quotes are there to be copied. */
+/**
+ * ASCII that no reader takes for an instruction or makes typographic: dashes and quotes are there to be copied.
+ * @param {string} text
+ */
 function escaped(text) {
+  /** @type {Record<string, string>} */
   const named = { '\\': '\\(rs', '-': '\\-', "'": '\\(aq', '"': '\\(dq', '`': '\\(ga', '^': '\\(ha', '~': '\\(ti' };
   return text.replaceAll(
     /[\\\-'"`^~]|[^\x20-\x7e]/gu,
-    (found) => named[found] ?? `\\[u${found.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+    (found) => named[found] ?? `\\[u${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
   );
 }

@@ -7,6 +7,8 @@ import { notifications } from '../dist/protocol/notifications.js';
 import { protocolSchema } from './protocol-schema.mjs';
 import { memberRows, typeText } from './schema-rows.mjs';
 
+/** @import { Row, Schema } from './schema-rows.mjs' */
+
 const families = {
   connection: { title: 'Connection', lead: 'About the connection itself, and which processes it follows.' },
   session: { title: 'Session', lead: 'About the processes of the session, and the machine they run on.' },
@@ -30,6 +32,7 @@ const exampleValues = {
   remedy: 'io.kind "pty"',
   sessionId: '5f0c2a',
 };
+/** @type {Record<string, string>} */
 const exampleProblems = {
   internalError: 'internal error',
   invalidRequest: 'command must not be empty',
@@ -68,6 +71,7 @@ function overview() {
   ];
 }
 
+/** @param {Record<string, Schema>} $defs */
 function requestParts($defs) {
   return Object.entries(families).flatMap(([family, { title, lead }]) => [
     `## ${title}`,
@@ -83,6 +87,7 @@ function requestParts($defs) {
   ]);
 }
 
+/** @param {Record<string, Schema>} $defs */
 function notificationParts($defs) {
   return [
     '## Notifications',
@@ -95,6 +100,7 @@ function notificationParts($defs) {
   ];
 }
 
+/** @param {Record<string, Schema>} $defs */
 function typeParts($defs) {
   const named = Object.entries($defs).filter(([name]) => !name.includes(' '));
   return [
@@ -125,13 +131,21 @@ const schemaPart = [
   ].join('\n'),
 ];
 
+/**
+ * @param {string} name
+ * @param {{ text: (values: never) => string }} row its text takes what its error has, all of which the examples have
+ */
 function exampleText(name, row) {
-  const text = row.text({ ...exampleValues, problem: exampleProblems[name] });
-  if (typeof text === 'string' && !text.includes('undefined')) return text;
+  const text = row.text(/** @type {never} */ ({ ...exampleValues, problem: exampleProblems[name] }));
+  if (!text.includes('undefined')) return text;
   throw new Error(`the error "${name}" has no example; add its values to scripts/protocol-page.mjs`);
 }
 
-/** A label with a table below it, or with a few words behind it when there is nothing to tabulate. */
+/**
+ * A label with a table below it, or with a few words behind it when there is nothing to tabulate.
+ * @param {string} label
+ * @param {Schema} schema
+ */
 function members(label, schema) {
   if (schema.$ref !== undefined) return [`**${label}:** ${typeText(schema)}`];
   const rows = memberRows(schema);
@@ -139,7 +153,10 @@ function members(label, schema) {
   return [`**${label}:** ${schema.anyOf === undefined ? '`{}`' : 'none'}`];
 }
 
-/** Without the last column when no member has anything to say there. */
+/**
+ * Without the last column when no member has anything to say there.
+ * @param {Row[]} rows
+ */
 function memberTable(rows) {
   const told = rows.map(([name, type, required, meaning]) => [name, type, required, withoutMarkup(meaning)]);
   const columns = told.some((row) => row[3] !== '') ? 4 : 3;
@@ -149,20 +166,33 @@ function memberTable(rows) {
   );
 }
 
-/** Descriptions are plain text but for code in backticks: a glob's stars must not become emphasis. */
+/**
+ * Descriptions are plain text but for code in backticks: a glob's stars must not become emphasis.
+ * @param {string} text
+ */
 function withoutMarkup(text) {
-  return text.replaceAll(/(`[^`]*`)|[*<]/g, (found, code) => code ?? `\\${found}`);
+  return text.replaceAll(
+    /(`[^`]*`)|[*<]/g,
+    (/** @type {string} */ found, /** @type {string | undefined} */ code) => code ?? `\\${found}`,
+  );
 }
 
+/**
+ * @param {string[]} header
+ * @param {string[][]} rows
+ */
 function table(header, rows) {
+  /** @param {string[]} cells */
   const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** @param {string} name */
 function link(name) {
   return `[\`${name}\`](#${name.toLowerCase().replaceAll('/', '')})`;
 }
 
+/** @param {string} text */
 function firstSentence(text) {
   return /^.*?[.](?=\s|$)/.exec(text)?.[0] ?? text;
 }

@@ -7,6 +7,9 @@ import { notifications } from '../dist/protocol/notifications.js';
 import { chunk, ending, envPolicy, io, preparedSpec, processStatus, size, snapshot } from '../dist/protocol/process.js';
 import { environmentInfo } from '../dist/protocol/session.js';
 
+/** @import { Schema } from './schema-rows.mjs' */
+/** @import { ConversionConfig, JsonSchema } from '@valibot/to-json-schema' */
+
 /** Types with a name of their own: referred to where they are used, instead of being spelled out each time. */
 const namedTypes = {
   Chunk: chunk,
@@ -23,7 +26,8 @@ const namedTypes = {
 
 /** `$defs` holds each named type under its name, then `<method> params`, `<method> result` and `<notification> params`. */
 export function protocolSchema() {
-  const $defs = { ...toJsonSchema(namedTypes.Size, conversion).$defs };
+  const { $defs: named = {} } = toJsonSchema(namedTypes.Size, conversion);
+  const $defs = /** @type {Record<string, Schema>} */ ({ ...named });
   for (const [method, { params, result }] of Object.entries(requests)) {
     $defs[`${method} params`] = wireSchema(params);
     $defs[`${method} result`] = wireSchema(result);
@@ -39,6 +43,7 @@ export function protocolSchema() {
   };
 }
 
+/** @type {ConversionConfig} */
 const conversion = {
   target: 'draft-2020-12',
   definitions: namedTypes,
@@ -47,17 +52,22 @@ const conversion = {
   overrideAction: ({ valibotAction, jsonSchema }) => {
     if (valibotAction.type === 'safe_integer') return { ...jsonSchema, type: 'integer', maximum: Number.MAX_SAFE_INTEGER };
     // Patterns of JSON Schema are Unicode ones without being told so.
-    return valibotAction.type === 'regex' && valibotAction.requirement.flags === 'u' ? jsonSchema : undefined;
+    const { requirement } = /** @type {{ requirement?: unknown }} */ (valibotAction);
+    return valibotAction.type === 'regex' && requirement instanceof RegExp && requirement.flags === 'u' ? jsonSchema : undefined;
   },
   overrideSchema: ({ jsonSchema }) => withoutEmptyClaims(jsonSchema),
 };
 
+/** @param {Parameters<typeof toJsonSchema>[0]} schema */
 function wireSchema(schema) {
   const { $schema, $defs, ...wire } = toJsonSchema(schema, conversion);
-  return wire;
+  return /** @type {Schema} */ (wire);
 }
 
-/** Keys of an object are strings, and requiring nothing is no requirement: both only make the document longer. */
+/**
+ * Keys of an object are strings, and requiring nothing is no requirement: both only make the document longer.
+ * @param {JsonSchema} jsonSchema
+ */
 function withoutEmptyClaims(jsonSchema) {
   const { propertyNames, required, ...rest } = jsonSchema;
   return required === undefined || required.length === 0 ? rest : { ...rest, required };

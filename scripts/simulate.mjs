@@ -5,8 +5,8 @@
 //   npm run simulate -- --seed 123456               one of them, told step by step
 
 import { parseArgs } from 'node:util';
+import { report, runSeed, shrink } from '../dist-test/simulation/seeds.js';
 import { wholeNumber } from './measure.mjs';
-import { succeeds, tool } from './tool.mjs';
 
 /** Scenarios between two lines about how far it has come. */
 const linesEvery = 5_000;
@@ -15,12 +15,10 @@ const { values: options } = parseArgs({
   options: { seed: { type: 'string' }, seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' } },
 });
 
-if (!succeeds(tool('tsc'), ['-b', 'tsconfig.test.json'])) process.exit(1);
-const { report, runSeed, shrink } = await import('../dist-test/simulation/seeds.js');
-
 if (options.seed === undefined) await playMany(wholeNumber('from', options.from), wholeNumber('seeds', options.seeds));
 else await playOne(wholeNumber('seed', options.seed));
 
+/** @param {number} seed */
 async function playOne(seed) {
   const played = await runSeed(seed, { traced: true });
   console.log(report(played));
@@ -30,6 +28,10 @@ async function playOne(seed) {
   process.exitCode = 1;
 }
 
+/**
+ * @param {number} first
+ * @param {number} count
+ */
 async function playMany(first, count) {
   const startedAt = performance.now();
   let events = 0;

@@ -3,17 +3,20 @@
 //
 //   npm run soak -- [--seconds 1800] [--clients 50] [--keep-seconds 120] [--seed NUMBER]
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { connect } from '../dist/index.js';
+import { ConnectionClosedError } from '../dist/client/index.js';
+import { connect, isExecError } from '../dist/index.js';
+import { CuttingProxy } from '../dist-test/support/cutting-proxy.js';
+import { Random } from '../dist-test/support/random.js';
+import { SluiceServer } from '../dist-test/support/sluice-server.js';
 import { tableHead, wholeNumber } from './measure.mjs';
 import { actions } from './soak/actions.mjs';
-import { openProxy } from './soak/proxy.mjs';
-import { seededRandom } from './soak/random.mjs';
 import { judge, look, row, watch } from './soak/watch.mjs';
+
+/** @import { Client } from '../dist/index.js' */
+/** @import { Action } from './soak/actions.mjs' */
+/** @import { Look } from './soak/watch.mjs' */
 
 /** Longest an action may take. Far beyond what any takes on a busy machine: what takes longer is not answered at all. */
 const actionMs = 120_000;
@@ -40,64 +43,81 @@ const seed = wholeNumber('seed', options.seed);
 const keepMs = wholeNumber('keep-seconds', options['keep-seconds']) * 1_000;
 const serverFlags = ['keep-closed', 'keep-released', 'detach-grace'].flatMap((name) => [`--${name}-ms`, String(keepMs)]);
 
+/** @typedef {{ cuts: number }} CutCount of one client */
+
+/** @type {Map<string, number>} */
 const counts = new Map();
+/** @type {string[]} */
 const problems = [];
 let cuts = 0;
 let until = Infinity;
 
 console.log(`Node ${process.version}, ${seconds} s, ${clients} clients, --seed ${seed}\n`);
 const server = await startServer();
-await visit(seededRandom(seed), actions); // what is made once, the watchdog say, is there from now on
-const before = await look(server);
-const watching = watch(server);
+const watched = { pid: server.child.pid ?? 0, url: server.url };
+await visit(new Random(seed), actions); // what is made once, the watchdog say, is there from now on
+const before = await look(watched);
+const watching = watch(watched);
 until = performance.now() + seconds * 1_000;
-await Promise.all(Array.from({ length: clients }, (_, index) => live(seededRandom(seed + index))));
+await Promise.all(Array.from({ length: clients }, (_, index) => live(new Random(seed + index))));
 const looks = await watching.stop();
 problems.push(...judge(looks), ...(await leftBehind(before)), ...(await endServer()));
 report();
 
 async function startServer() {
-  const program = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url));
-  const args = ['--', program, 'serve', '--listen', 'ws://127.0.0.1:0', '--log-level', 'warn', ...serverFlags];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const started = await SluiceServer.start('websocket', ['--log-level', 'warn', ...serverFlags]);
   // Whatever becomes of us.
-  process.once('exit', () => child.kill('SIGKILL'));
+  process.once('exit', () => started.child.kill('SIGKILL'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
-  let log = '';
-  child.stderr.on('data', (piece) => (log += piece));
-  const [addresses] = await once(child.stdout, 'data');
-  return { child, pid: child.pid, url: String(addresses).trim(), log: () => log };
+  return started;
 }
 
-/** One client after another, each for a while. */
+/**
+ * One client after another, each for a while.
+ * @param {Random} random
+ */
 async function live(random) {
   const often = actions.flatMap((each) => Array.from({ length: each.often }, () => each));
   while (performance.now() < until && problems.length === 0) {
     await visit(
       random,
-      Array.from({ length: random.whole(1, 30) }, () => random.one(often)),
+      Array.from({ length: random.whole(1, 30) }, () => random.pick(often)),
     );
   }
 }
 
-/** A client with a proxy of its own, which cuts it off now and then. */
+/**
+ * A client with a proxy of its own, which cuts it off now and then.
+ * @param {Random} random
+ * @param {readonly Action[]} chosen
+ */
 async function visit(random, chosen) {
-  const proxy = await openProxy(server.url);
+  const proxy = await CuttingProxy.open(server.url);
   try {
     const client = await patiently('connect', () => connect(proxy.url, { timeouts: patience }));
     await act(client, { proxy, random, chosen });
-    await proxy.close();
+    await proxy[Symbol.asyncDispose]();
     await client.close();
   } catch (error) {
-    problems.push(error.stack ?? String(error));
-    await proxy.close();
+    problems.push(error instanceof Error && error.stack !== undefined ? error.stack : String(error));
+    await proxy[Symbol.asyncDispose]();
   }
 }
 
+/**
+ * @param {Client} client
+ * @param {{ proxy: CuttingProxy, random: Random, chosen: readonly Action[] }} visit
+ */
 async function act(client, { proxy, random, chosen }) {
+  /** @type {CutCount} */
   const state = { cuts: 0 };
-  const context = { client, random, others: outOfReach, toleratesCut: (task) => toleratesCut(task, state) };
-  const cutting = cutNowAndThen(proxy, { random: seededRandom(random.whole(0, 2 ** 31)), state });
+  const context = {
+    client,
+    random,
+    others: outOfReach,
+    toleratesCut: (/** @type {() => Promise<unknown>} */ task) => toleratesCut(task, state),
+  };
+  const cutting = cutNowAndThen(proxy, { random: new Random(random.whole(0, 2 ** 31)), state });
   try {
     for (const { act: action } of chosen) {
       if (performance.now() >= until || problems.length > 0) break;
@@ -112,7 +132,12 @@ async function act(client, { proxy, random, chosen }) {
   if (random.whole(0, 1) === 0 || performance.now() + keepMs > until) await patiently('close', () => client.close());
 }
 
+/**
+ * @param {CuttingProxy} proxy
+ * @param {{ random: Random, state: CutCount }} chance
+ */
 function cutNowAndThen(proxy, { random, state }) {
+  /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const arm = () => {
     timer = setTimeout(
@@ -129,46 +154,63 @@ function cutNowAndThen(proxy, { random, state }) {
   return { stop: () => clearTimeout(timer) };
 }
 
+/**
+ * @template T
+ * @param {string} name
+ * @param {() => Promise<T>} task
+ */
 async function patiently(name, task) {
+  /** @type {NodeJS.Timeout | undefined} */
   let timer;
+  /** @type {Promise<never>} */
   const impatience = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${name} was not answered within ${actionMs} ms`)), actionMs);
   });
   try {
     return await Promise.race([task(), impatience]);
   } catch (error) {
-    throw new Error(`${name}: ${error.message}`, { cause: error });
+    throw new Error(`${name}: ${error instanceof Error ? error.message : error}`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** True when it was done, false when the connection was cut meanwhile and it may not have been. */
+/**
+ * True when it was done, false when the connection was cut meanwhile and it may not have been.
+ * @param {() => Promise<unknown>} task
+ * @param {CutCount} state
+ */
 async function toleratesCut(task, state) {
   try {
     await task();
     return true;
   } catch (error) {
-    if (error.name !== 'ConnectionClosedError' || state.cuts === 0) throw error;
+    if (!(error instanceof ConnectionClosedError) || state.cuts === 0) throw error;
     return false;
   }
 }
 
-/** With somebody else's process, which may be gone by now. */
+/**
+ * With somebody else's process, which may be gone by now.
+ * @param {() => Promise<unknown>} task
+ */
 async function outOfReach(task) {
   try {
     await task();
   } catch (error) {
-    if (!['processNotFound', 'sessionNotFound'].includes(error.kind)) throw error;
+    if (!isExecError(error, 'processNotFound') && !isExecError(error, 'sessionNotFound')) throw error;
   }
 }
 
-/** What is still there when nobody is any more, and nothing is kept for them, in words. */
+/**
+ * What is still there when nobody is any more, and nothing is kept for them, in words.
+ * @param {Look} early
+ */
 async function leftBehind(early) {
   const deadline = performance.now() + settleMs;
   for (;;) {
-    const late = await look(server);
-    const left = ['descriptors', 'connections', 'children'].filter((name) => late[name] > early[name]);
+    const late = await look(watched);
+    const left = /** @type {const} */ (['descriptors', 'connections', 'children']).filter((name) => late[name] > early[name]);
     if (left.length === 0 || performance.now() > deadline) {
       console.log(`\n${tableHead('moment', 'RSS MB', 'descriptors', 'sessions', 'processes known', 'children')}`);
       console.log(`${row('before the first client', early)}\n${row('after the last client', late)}`);
@@ -179,12 +221,10 @@ async function leftBehind(early) {
 }
 
 async function endServer() {
-  const exited = once(server.child, 'exit');
-  server.child.kill('SIGTERM');
-  const [code] = await exited;
+  const code = await server.stop();
   return [
     ...(code === 0 ? [] : [`the server ended with ${code}`]),
-    ...(server.log() === '' ? [] : [`the server said: ${server.log()}`]),
+    ...(server.log.length === 0 ? [] : [`the server said: ${server.log.join('\n')}`]),
   ];
 }
 

@@ -6,6 +6,13 @@ import { once } from 'node:events';
 import { connectInProcess } from '../dist/index.js';
 import { chunksOf, env, ios } from './measure.mjs';
 
+/** @import { BackendName } from '../dist/server/index.js' */
+
+/** @typedef {'pipe' | 'pty' | 'bare'} Way */
+/** @typedef {{ name: string, kind: 'ballast' | 'retained', bytes: number }} Memory */
+/** @typedef {{ backend: BackendName, memory: Memory, count: number }} Order */
+/** @typedef {{ rssBytes: number, heldCount: number, samples: Record<Way, number[]> }} Sample */
+
 /** What one chunk of output holds at most: the memory of a server is made of pieces like this. */
 const pieceBytes = 64 * 1024;
 
@@ -22,27 +29,37 @@ const limits = {
   keepClosedMs: 600_000,
 };
 
+/** @type {Order} */
 const { backend, memory, count } = JSON.parse(process.argv[2]);
 const client = connectInProcess({ backend, limits });
 try {
   const ways = { pipe: () => startThroughClient(ios.pipe), pty: () => startThroughClient(ios.pty), bare: startBare };
   for (const start of Object.values(ways)) await timesOf(start, warmUps);
   const held = memory.kind === 'retained' ? await retainOutput(memory.bytes) : ballastUpTo(memory.bytes);
-  const samples = {};
   // One way after the other: what follows a fork of a large program is slower for it, whatever it is.
-  for (const [way, start] of Object.entries(ways)) samples[way] = await timesOf(start, count);
-  process.send({ rssBytes: process.memoryUsage.rss(), heldCount: held.length, samples });
+  const samples = {
+    pipe: await timesOf(ways.pipe, count),
+    pty: await timesOf(ways.pty, count),
+    bare: await timesOf(ways.bare, count),
+  };
+  process.send?.({ rssBytes: process.memoryUsage.rss(), heldCount: held.length, samples });
 } finally {
   await client.close();
   process.disconnect();
 }
 
+/**
+ * @param {() => Promise<number>} start
+ * @param {number} number
+ */
 async function timesOf(start, number) {
+  /** @type {number[]} */
   const times = [];
   while (times.length < number) times.push(await start());
   return times;
 }
 
+/** @param {(typeof ios)[keyof typeof ios]} io */
 async function startThroughClient(io) {
   const startedAt = performance.now();
   const child = await client.start({ argv: ['true'], env, io });
@@ -62,13 +79,19 @@ async function startBare() {
   return tookMs;
 }
 
-/** Memory that is really there, so much that this program has `bytes` of it altogether. */
+/**
+ * Memory that is really there, so much that this program has `bytes` of it altogether.
+ * @param {number} bytes
+ */
 function ballastUpTo(bytes) {
   const missing = Math.max(0, bytes - process.memoryUsage.rss());
   return Array.from({ length: Math.ceil(missing / pieceBytes) }, () => Buffer.alloc(pieceBytes, 0xa5));
 }
 
-/** Ended processes that keep `bytes` of output readable between them. The client holds the memory, not the handles returned. */
+/**
+ * Ended processes that keep `bytes` of output readable between them. The client holds the memory, not the handles returned.
+ * @param {number} bytes
+ */
 async function retainOutput(bytes) {
   const handles = [];
   while (handles.length * retainedBytes < bytes) {

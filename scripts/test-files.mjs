@@ -8,6 +8,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from './tool.mjs';
 
+/** @import { TestCounts } from './test-reporter.mjs' */
+
 /** Longest a test file may take, in milliseconds. Far above the slowest one: a hanging test must not hang a build machine. */
 const fileTimeoutMs = 600_000;
 
@@ -42,23 +44,24 @@ export function testFiles({ words, isQuick }) {
  * Two files at a time, since most of a test is waiting; each in a process and with a folder for temporary files of its own, because
  * each guards against leaks and must see only what it left itself.
  * @param {readonly string[]} files as `testFiles` gives them
- * @param {NodeJS.ProcessEnv} env added to ours
+ * @param {{ env?: NodeJS.ProcessEnv, onFileEnd?: () => void }} [options] `env` is added to ours
  * @returns whether all have passed
  */
-export async function testsPass(files, env) {
+export async function testsPass(files, { env = {}, onFileEnd = () => {} } = {}) {
   const progress = new Progress(files.length);
   const rest = [...files];
   const lane = async () => {
     for (let file = rest.shift(); file !== undefined; file = rest.shift()) {
       progress.begin(file);
       progress.end(file, await runFile(file, env));
+      onFileEnd();
     }
   };
   await Promise.all([lane(), lane()]);
   return progress.summarize();
 }
 
-/** @typedef {{ passed: boolean, report: string, counts: import('./test-reporter.mjs').TestCounts }} FileResult */
+/** @typedef {{ passed: boolean, report: string, counts: TestCounts }} FileResult */
 
 /** Prints a line for each file that is over, the report of each that failed, and in the end the sum. */
 class Progress {
@@ -151,7 +154,7 @@ async function runFile(file, env) {
 /**
  * Nothing when the runner was killed before it could write.
  * @param {string} file
- * @returns {import('./test-reporter.mjs').TestCounts}
+ * @returns {TestCounts}
  */
 function countsIn(file) {
   try {

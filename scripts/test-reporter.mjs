@@ -1,8 +1,10 @@
 // A reporter for Node's test runner that writes one JSON object when a file's tests are over: how many ran, and which did not, and why.
 
+/** @import { TestEvent } from 'node:test/reporters' */
+
 /** @typedef {{ ran: number, skipped: { name: string, reason: string }[] }} TestCounts */
 
-/** @param {AsyncIterable<import('node:test').TestEvent>} events */
+/** @param {AsyncIterable<TestEvent>} events */
 // oxlint-disable-next-line import/no-default-export -- Node takes a reporter by its default export
 export default async function* countTests(events) {
   /** @type {TestCounts} */

@@ -29,12 +29,13 @@ console.log(`Node ${process.version}`);
 await step('build', () => succeeds(process.execPath, ['scripts/build.mjs']));
 await step('compile tests', () => succeeds(tool('tsc'), ['-b', 'tsconfig.test.json']));
 if (!options['only-tests'] && !options.quick) {
+  await step('types of scripts', () => succeeds(tool('tsc'), ['-p', 'tsconfig.scripts.json']));
   await step('lint', () => succeeds(tool('oxlint'), ['--type-aware', '--deny-warnings']));
   await step('format', () => succeeds(tool('oxfmt'), ['--check']));
   await step('unused code', () => succeeds(tool('knip'), ['--no-progress']));
   await step('package', packageIsSound);
 }
-await step('tests', () => (options.coverage ? testsPassAndCover() : testsPass(files, {})));
+await step('tests', () => (options.coverage ? testsPassAndCover() : testsPass(files)));
 
 /**
  * @param {string} name
@@ -69,6 +70,6 @@ async function testsPassAndCover() {
   const coverage = new Coverage();
   process.once('exit', () => coverage[Symbol.dispose]());
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
-  const passed = await testsPass(files, coverage.env);
+  const passed = await testsPass(files, { env: coverage.env, onFileEnd: () => coverage.slim() });
   return coverage.report(words.length === 0 && !options.quick ? 'all' : 'some') && passed;
 }

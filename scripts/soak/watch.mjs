@@ -1,8 +1,8 @@
 // What a server uses, looked at from outside at regular intervals, and whether that stays the same.
 
-import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, tableHead, tableRow } from '../measure.mjs';
+import { childrenOf, descriptorCount, memoryOf } from '../../dist-test/support/proc.js';
+import { median, megabytes, tableHead, tableRow } from '../measure.mjs';
 
 const mega = 1_000_000;
 
@@ -12,24 +12,36 @@ const growthBytes = { long: 30 * mega, short: 120 * mega };
 /** Looks, one a second, from which on a run is long. */
 const longRun = 300;
 
-/** One look. `children` are the processes that the server has started and that have not been collected. */
+/** @typedef {{ pid: number, url: string }} Watched */
+/** @typedef {Awaited<ReturnType<typeof look>>} Look */
+
+/**
+ * One look. `children` are the processes that the server has started and that have not been collected.
+ * @param {Watched} server
+ */
 export async function look({ pid, url }) {
   const metrics = await (await fetch(`${url.replace('ws:', 'http:')}/metrics`)).text();
+  /** @param {string} name */
   const sum = (name) =>
     Array.from(metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm')), ([, value]) => Number(value));
+  /** @param {string} name */
   const total = (name) => sum(name).reduce((one, other) => one + other, 0);
   return {
-    rssBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024,
-    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    rssBytes: memoryOf(pid).now,
+    descriptors: descriptorCount(pid),
     sessions: total('sluice_sessions'),
     processes: total('sluice_processes'),
     connections: total('sluice_connections'),
-    children: childrenOf(pid),
+    children: childrenOf(pid).length,
   };
 }
 
-/** Looks once a second, until `stop` is called; gives all looks. */
+/**
+ * Looks once a second, until `stop` is called; gives all looks.
+ * @param {Watched} server
+ */
 export function watch(server) {
+  /** @type {Look[]} */
   const looks = [];
   const over = new AbortController();
   const watching = (async () => {
@@ -47,7 +59,10 @@ export function watch(server) {
   };
 }
 
-/** Prints the medians of the four quarters, and gives what has grown from the second to the last, in words. */
+/**
+ * Prints the medians of the four quarters, and gives what has grown from the second to the last, in words.
+ * @param {Look[]} looks
+ */
 export function judge(looks) {
   if (looks.length < 4) return ['it was over too soon to be judged'];
   const quarter = Math.max(1, Math.floor(looks.length / 4));
@@ -60,34 +75,27 @@ export function judge(looks) {
   const allowedBytes = looks.length < longRun ? growthBytes.short : growthBytes.long;
   const isMemoryFlat = last.rssBytes <= second.rssBytes * 1.25 + allowedBytes;
   // What runs at a moment is up to chance; twice as much would not be.
-  const grown = ['descriptors', 'sessions', 'children'].filter((name) => last[name] > second[name] * 2 + 20);
+  const grown = /** @type {const} */ (['descriptors', 'sessions', 'children']).filter(
+    (name) => last[name] > second[name] * 2 + 20,
+  );
   return [
     ...(isMemoryFlat ? [] : [`memory grew from ${megabytes(second.rssBytes)} to ${megabytes(last.rssBytes)} MB`]),
     ...grown.map((name) => `${name} grew from ${second[name]} to ${last[name]}`),
   ];
 }
 
+/**
+ * @param {string} moment
+ * @param {Look} look
+ */
 export function row(moment, { rssBytes, descriptors, sessions, processes, children }) {
   return tableRow(moment, megabytes(rssBytes), descriptors, sessions, processes, children);
 }
 
+/** @param {Look[]} looks */
 function mediansOf(looks) {
-  return Object.fromEntries(Object.keys(looks[0]).map((name) => [name, median(looks.map((each) => each[name]))]));
-}
-
-function childrenOf(pid) {
-  return readdirSync('/proc').filter((name) => /^\d/.test(name) && parentOf(name) === pid).length;
-}
-
-function parentOf(name) {
-  try {
-    const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return undefined; // gone since the folder was read
-  }
-}
-
-function megabytes(bytes) {
-  return (bytes / mega).toFixed(1);
+  /** @param {keyof Look} name */
+  const of = (name) => median(looks.map((each) => each[name]));
+  const [rssBytes, descriptors, sessions, processes] = [of('rssBytes'), of('descriptors'), of('sessions'), of('processes')];
+  return { rssBytes, descriptors, sessions, processes, connections: of('connections'), children: of('children') };
 }

@@ -1,13 +1,13 @@
 // Hundreds of processes with much output or large requests: what they cost the server in memory is given back.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { connect } from '#src/index.js';
 import { env, openPipe } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { fewerThan } from '../support/few-descriptors.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { memoryOf } from '../support/proc.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const mib = 1024 * 1024;
@@ -70,6 +70,5 @@ function assertKeptAtMost(limit: number, kept: number): void {
 }
 
 function residentBytes({ child }: SluiceServer): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-  return Number(kib) * 1024;
+  return memoryOf(child.pid).now;
 }

@@ -41,6 +41,14 @@ export class CuttingProxy implements AsyncDisposable {
     return this.#cuts;
   }
 
+  /** Cuts whatever is connected, now. */
+  cut(): void {
+    for (const socket of this.#sockets) {
+      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
+      else socket.resetAndDestroy();
+    }
+  }
+
   /** Cuts whatever is connected, so many times, at random moments. */
   cutRandomly(times: number): void {
     void this.#cutRandomly(times);
@@ -49,7 +57,7 @@ export class CuttingProxy implements AsyncDisposable {
   /** Cuts whatever is connected, and lets nobody through until the returned function is called. */
   block(): () => void {
     this.#isBlocked = true;
-    this.#cut();
+    this.cut();
     return () => (this.#isBlocked = false);
   }
 
@@ -63,7 +71,7 @@ export class CuttingProxy implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#cut();
+    this.cut();
     this.#server.close();
     await once(this.#server, 'close');
   }
@@ -72,17 +80,10 @@ export class CuttingProxy implements AsyncDisposable {
     while (this.#cuts < times && !this.#isClosed) {
       await sleep(Math.random() * longestCalmMs);
       if (this.#sockets.size === 0) continue;
-      this.#cut();
+      this.cut();
       this.#cuts += 1;
       for (const { count, reached } of this.#waiting) if (this.#cuts >= count) reached();
       this.#waiting = this.#waiting.filter(({ count }) => this.#cuts < count);
-    }
-  }
-
-  #cut(): void {
-    for (const socket of this.#sockets) {
-      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
-      else socket.resetAndDestroy();
     }
   }
 
