@@ -138,7 +138,7 @@ function report(outcome) {
 function cliStartIsSound() {
   if (options.json === '-' || options.growth || options.only.length > 0) return true;
   console.log('');
-  return succeeds(process.execPath, [path.join('scripts', 'bench-cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
+  return succeeds(process.execPath, [path.join('bench', 'cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
 }
 
 /** @param {NodeJS.Signals} signal */

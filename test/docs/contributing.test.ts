@@ -11,7 +11,10 @@ const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
 
 describe('the page for contributors', () => {
   test('names files and folders that are there', () => {
-    const named = Array.from(page.matchAll(/[`(]((?:src|test|docs|examples|\.ci)\/[\w./-]+)[`)]/g), ([, name = '']) => name);
+    const named = Array.from(
+      page.matchAll(/[`(]((?:src|test|docs|examples|scripts|\.ci)\/[\w./-]+)[`)]/g),
+      ([, name = '']) => name,
+    );
     assert.ok(named.length > 30);
     assert.deepEqual(
       named.filter((name) => !existsSync(join(root, name))),

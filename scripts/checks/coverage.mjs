@@ -6,7 +6,7 @@ import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { root, succeeds, tool } from './tool.mjs';
+import { root, succeeds, tool } from '../tool.mjs';
 
 /** Lines of src that all tests together must run. */
 const leastPercent = 90;

@@ -1,10 +1,10 @@
 // What a client of the soak does, one thing at a time, each checked to the byte. An action throws when anything is not as it must be.
 
 import assert from 'node:assert/strict';
-import { env, ios } from '../measure.mjs';
+import { env, ios } from '../../measure.mjs';
 
-/** @import { Random } from '../../dist-test/support/random.js' */
-/** @import { Client, Ending, ProcessHandle, StartOptions } from '../../dist/index.js' */
+/** @import { Random } from '../../../dist-test/support/random.js' */
+/** @import { Client, Ending, ProcessHandle, StartOptions } from '../../../dist/index.js' */
 
 /**
  * @typedef {object} Context what an action has

@@ -12,7 +12,7 @@ import { Spawner } from '../dist/process/linux/spawner.js';
 import { Crowd } from '../dist-test/support/crowd.js';
 import { childPids } from '../dist-test/support/proc.js';
 import { SluiceServer, program } from '../dist-test/support/sluice-server.js';
-import { env, median, quantile, tableHead, tableRow } from './measure.mjs';
+import { env, median, quantile, tableHead, tableRow } from '../scripts/measure.mjs';
 
 /** @import { Client } from '../dist/index.js' */
 

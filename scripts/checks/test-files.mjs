@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { root } from './tool.mjs';
+import { root } from '../tool.mjs';
 
 /** @import { TestCounts } from './test-reporter.mjs' */
 

@@ -7,8 +7,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { median, quantile, tableHead, tableRow } from './measure.mjs';
-import { root } from './tool.mjs';
+import { median, quantile, tableHead, tableRow } from '../scripts/measure.mjs';
+import { root } from '../scripts/tool.mjs';
 
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const program = path.join(root, manifest.bin.sluice);

@@ -1,8 +1,8 @@
 // What a server uses, looked at from outside at regular intervals, and whether that stays the same.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { childrenOf, descriptorCount, memoryOf } from '../../dist-test/support/proc.js';
-import { median, megabytes, tableHead, tableRow } from '../measure.mjs';
+import { childrenOf, descriptorCount, memoryOf } from '../../../dist-test/support/proc.js';
+import { median, megabytes, tableHead, tableRow } from '../../measure.mjs';
 
 const mega = 1_000_000;
 

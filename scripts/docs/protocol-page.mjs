@@ -1,9 +1,9 @@
 // The reference page of the protocol: prose about the wire, then tables derived from the method table and the error table.
 
 import { readFileSync } from 'node:fs';
-import { errorTable } from '../dist/protocol/errors.js';
-import { requests } from '../dist/protocol/methods.js';
-import { notifications } from '../dist/protocol/notifications.js';
+import { errorTable } from '../../dist/protocol/errors.js';
+import { requests } from '../../dist/protocol/methods.js';
+import { notifications } from '../../dist/protocol/notifications.js';
 import { protocolSchema } from './protocol-schema.mjs';
 import { memberRows, typeText } from './schema-rows.mjs';
 
@@ -138,7 +138,7 @@ const schemaPart = [
 function exampleText(name, row) {
   const text = row.text(/** @type {never} */ ({ ...exampleValues, problem: exampleProblems[name] }));
   if (!text.includes('undefined')) return text;
-  throw new Error(`the error "${name}" has no example; add its values to scripts/protocol-page.mjs`);
+  throw new Error(`the error "${name}" has no example; add its values to scripts/docs/protocol-page.mjs`);
 }
 
 /**

@@ -1,11 +1,11 @@
 // The protocol as one JSON Schema document, derived from the method table. It describes the wire: bytes are base64 text here.
 
 import { toJsonSchema } from '@valibot/to-json-schema';
-import { sandboxPolicy } from '../dist/protocol/command.js';
-import { requests } from '../dist/protocol/methods.js';
-import { notifications } from '../dist/protocol/notifications.js';
-import { chunk, ending, envPolicy, io, preparedSpec, processStatus, size, snapshot } from '../dist/protocol/process.js';
-import { environmentInfo } from '../dist/protocol/session.js';
+import { sandboxPolicy } from '../../dist/protocol/command.js';
+import { requests } from '../../dist/protocol/methods.js';
+import { notifications } from '../../dist/protocol/notifications.js';
+import { chunk, ending, envPolicy, io, preparedSpec, processStatus, size, snapshot } from '../../dist/protocol/process.js';
+import { environmentInfo } from '../../dist/protocol/session.js';
 
 /** @import { Schema } from './schema-rows.mjs' */
 /** @import { ConversionConfig, JsonSchema } from '@valibot/to-json-schema' */

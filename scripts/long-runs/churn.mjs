@@ -7,11 +7,11 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { connectInProcess } from '../dist/index.js';
-import { childrenOf, descriptorCount, threadCount } from '../dist-test/support/proc.js';
-import { chunksOf, env, inParallel, ios, megabytes, tableHead, tableRow, wholeNumber } from './measure.mjs';
+import { connectInProcess } from '../../dist/index.js';
+import { childrenOf, descriptorCount, threadCount } from '../../dist-test/support/proc.js';
+import { chunksOf, env, inParallel, ios, megabytes, tableHead, tableRow, wholeNumber } from '../measure.mjs';
 
-/** @import { Client } from '../dist/index.js' */
+/** @import { Client } from '../../dist/index.js' */
 
 /** Processes at a time. */
 const width = 8;

@@ -4,7 +4,7 @@
 import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bundleCommandLine } from './bundle.mjs';
-import { root, succeeds, tool } from './tool.mjs';
+import { root, succeeds, tool } from '../tool.mjs';
 
 const source = path.join(root, 'src');
 const output = path.join(root, 'dist');
@@ -27,11 +27,11 @@ function removeOrphans() {
 }
 
 async function writeSchema(file) {
-  const { protocolSchema } = await import('./protocol-schema.mjs');
+  const { protocolSchema } = await import('../docs/protocol-schema.mjs');
   writeFileSync(file, `${JSON.stringify(protocolSchema(), undefined, 2)}\n`);
 }
 
 async function writeManPage(file) {
-  const { manPage } = await import('./man-page.mjs');
+  const { manPage } = await import('../docs/man-page.mjs');
   writeFileSync(file, await manPage());
 }

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Coverage } from './coverage.mjs';
 import { testFiles, testsPass } from './test-files.mjs';
-import { succeeds, tool } from './tool.mjs';
+import { succeeds, tool } from '../tool.mjs';
 
 const { values: options, positionals: words } = parseArgs({
   options: {
@@ -26,7 +26,7 @@ const files = testFiles({ words, isQuick: options.quick });
 if (files.length === 0) throw new Error(`no test file has ${words.map((word) => `"${word}"`).join(' or ')} in its path`);
 
 console.log(`Node ${process.version}`);
-await step('build', () => succeeds(process.execPath, ['scripts/build.mjs']));
+await step('build', () => succeeds(process.execPath, ['scripts/build/build.mjs']));
 await step('compile tests', () => succeeds(tool('tsc'), ['-b', 'tsconfig.test.json']));
 if (!options['only-tests'] && !options.quick) {
   await step('types of scripts', () => succeeds(tool('tsc'), ['-p', 'tsconfig.scripts.json']));

@@ -6,7 +6,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { backendsOf, median, quantile, tableHead, tableRow } from './measure.mjs';
+import { backendsOf, median, quantile, tableHead, tableRow } from '../scripts/measure.mjs';
 
 /** @import { Memory, Order, Sample, Way } from './spawn-sample.mjs' */
 

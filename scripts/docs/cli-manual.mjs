@@ -1,12 +1,12 @@
 // What there is to tell of the command line, as data: the manual of each command, and what is true of all of them. The man page and
 // docs/cli.md are two ways to write it down.
 
-import { commandGroups, commands } from '../dist/cli/commands.js';
-import { failureStatus, ownFailure, stdoutGone, timedOut } from '../dist/cli/exit-status.js';
-import { optionGroups, spellOption } from '../dist/cli/help.js';
-import { envNameOf } from '../dist/cli/serve/options.js';
+import { commandGroups, commands } from '../../dist/cli/commands.js';
+import { failureStatus, ownFailure, stdoutGone, timedOut } from '../../dist/cli/exit-status.js';
+import { optionGroups, spellOption } from '../../dist/cli/help.js';
+import { envNameOf } from '../../dist/cli/serve/options.js';
 
-/** @import { CommandEntry } from '../dist/cli/commands.js' */
+/** @import { CommandEntry } from '../../dist/cli/commands.js' */
 
 /** @typedef {{ heading: string, options: { spelled: string, meaning: string }[] }} OptionGroup */
 /** @typedef {Awaited<ReturnType<typeof cliManual>>['commands'][number]} DescribedCommand */

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { cliPage } from './cli-page.mjs';
 import { manPage } from './man-page.mjs';
 import { protocolPage } from './protocol-page.mjs';
-import { root } from './tool.mjs';
+import { root } from '../tool.mjs';
 
 const { values, positionals } = parseArgs({ options: { print: { type: 'boolean', default: false } }, allowPositionals: true });
 

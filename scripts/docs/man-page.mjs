@@ -11,7 +11,7 @@ const sourceColumns = 80;
 /** The whole page as roff. */
 export async function manPage() {
   const manual = await cliManual();
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return [
     `.TH SLUICE 1 "${buildDate()}" "Sluice ${version}" "User Commands"`,
     // Names of options and variables are there to be copied: no hyphens in them, no wide gaps around them.

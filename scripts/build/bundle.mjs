@@ -6,7 +6,7 @@ import path from 'node:path';
 import { build, transform } from 'esbuild';
 import { packSuffix, packedCommands, writePacks } from './pack.mjs';
 import { shellHead } from './starter.mjs';
-import { root } from './tool.mjs';
+import { root } from '../tool.mjs';
 
 /** Stay packages: they have binaries. */
 const external = ['koffi', '@lydell/node-pty'];

@@ -1,10 +1,10 @@
-// One measurement for bench-spawn.mjs, in a program of its own: takes up the memory it was told to, then starts processes and
+// One measurement for spawn.mjs, in a program of its own: takes up the memory it was told to, then starts processes and
 // tells its parent how long each start took, in milliseconds.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connectInProcess } from '../dist/index.js';
-import { chunksOf, env, ios } from './measure.mjs';
+import { chunksOf, env, ios } from '../scripts/measure.mjs';
 
 /** @import { BackendName } from '../dist/server/index.js' */
 

@@ -5,16 +5,16 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { ConnectionClosedError } from '../dist/client/index.js';
-import { connect, isExecError } from '../dist/index.js';
-import { CuttingProxy } from '../dist-test/support/cutting-proxy.js';
-import { Random } from '../dist-test/support/random.js';
-import { SluiceServer } from '../dist-test/support/sluice-server.js';
-import { tableHead, wholeNumber } from './measure.mjs';
+import { ConnectionClosedError } from '../../dist/client/index.js';
+import { connect, isExecError } from '../../dist/index.js';
+import { CuttingProxy } from '../../dist-test/support/cutting-proxy.js';
+import { Random } from '../../dist-test/support/random.js';
+import { SluiceServer } from '../../dist-test/support/sluice-server.js';
+import { tableHead, wholeNumber } from '../measure.mjs';
 import { actions } from './soak/actions.mjs';
 import { judge, look, row, watch } from './soak/watch.mjs';
 
-/** @import { Client } from '../dist/index.js' */
+/** @import { Client } from '../../dist/index.js' */
 /** @import { Action } from './soak/actions.mjs' */
 /** @import { Look } from './soak/watch.mjs' */
 

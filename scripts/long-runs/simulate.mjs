@@ -5,8 +5,8 @@
 //   npm run simulate -- --seed 123456               one of them, told step by step
 
 import { parseArgs } from 'node:util';
-import { report, runSeed, shrink } from '../dist-test/simulation/seeds.js';
-import { wholeNumber } from './measure.mjs';
+import { report, runSeed, shrink } from '../../dist-test/simulation/seeds.js';
+import { wholeNumber } from '../measure.mjs';
 
 /** Scenarios between two lines about how far it has come. */
 const linesEvery = 5_000;

@@ -124,7 +124,7 @@ function plainTypeText(schema) {
     case undefined:
       return 'any value';
     default:
-      throw new Error(`no words for a schema of type "${schema.type}"; add them to scripts/schema-rows.mjs`);
+      throw new Error(`no words for a schema of type "${schema.type}"; add them to scripts/docs/schema-rows.mjs`);
   }
 }
 

@@ -9,11 +9,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { connectInProcess } from '../dist/index.js';
-import { backendsOf, chunksOf, env, inParallel, ios, tableHead, tableRow, wholeNumber } from './measure.mjs';
+import { connectInProcess } from '../../dist/index.js';
+import { backendsOf, chunksOf, env, inParallel, ios, tableHead, tableRow, wholeNumber } from '../measure.mjs';
 
-/** @import { Client, OutputChunk, ProcessHandle } from '../dist/index.js' */
-/** @import { BackendName } from '../dist/server/index.js' */
+/** @import { Client, OutputChunk, ProcessHandle } from '../../dist/index.js' */
+/** @import { BackendName } from '../../dist/server/index.js' */
 
 /** @type {Record<string, number>} */
 const sizes = { '1 B': 1, '20 KiB': 20 * 1024, '200 KB': 200_000, '5 MB': 5_000_000 };
