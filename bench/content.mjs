@@ -10,6 +10,8 @@ const padding = 0x3d;
 const groupBytes = 3;
 const groupChars = 4;
 
+/** @typedef {{ bytes: Buffer, start: number, end: number }} Piece a part of a buffer */
+
 export class Content {
   #period;
   #bytes;
@@ -24,12 +26,20 @@ export class Content {
     this.#texts = [0, 1, 2].map((shift) => Buffer.from(this.#bytes.toString('base64', shift, shift + this.#period + pieceBytes)));
   }
 
-  /** The bytes from an offset on; `count` at most the length of a piece. */
+  /**
+   * The bytes from an offset on; `count` at most the length of a piece.
+   * @param {number} offset
+   * @param {number} count
+   */
   slice(offset, count) {
     const from = offset % this.#period;
     return this.#bytes.subarray(from, from + count);
   }
 
+  /**
+   * @param {number} offset
+   * @param {Piece} piece
+   */
   matches(offset, { bytes, start, end }) {
     let at = offset;
     for (let from = start; from < end;) {
@@ -42,7 +52,11 @@ export class Content {
     return true;
   }
 
-  /** @returns {number} how many bytes the text stands for; -1 when they are not the ones that belong there */
+  /**
+   * @param {number} offset
+   * @param {Piece} piece
+   * @returns {number} how many bytes the text stands for; -1 when they are not the ones that belong there
+   */
   matchesBase64(offset, { bytes, start, end }) {
     if ((end - start) % groupChars !== 0 || start === end) return start === end ? 0 : -1;
     const padded = bytes[end - 2] === padding ? 2 : bytes[end - 1] === padding ? 1 : 0;
@@ -62,7 +76,11 @@ export class Content {
     return this.#endsWith(at, { bytes, start: groupsEnd, left: groupBytes - padded }) ? at - offset + groupBytes - padded : -1;
   }
 
-  /** One or two bytes with their padding. */
+  /**
+   * One or two bytes with their padding.
+   * @param {number} offset
+   * @param {{ bytes: Buffer, start: number, left: number }} end
+   */
   #endsWith(offset, { bytes, start, left }) {
     const [first, second] = this.slice(offset, 2);
     const next = left === 2 ? second : 0;
@@ -93,6 +111,6 @@ export function floodBlock() {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
     block[at] = firstPrintable + ((state >>> 16) % printableCount);
   }
-  block.latin1Write(readyMark, 0);
+  block.write(readyMark, 'latin1');
   return block;
 }

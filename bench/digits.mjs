@@ -3,7 +3,11 @@
 const zero = 0x30;
 const nine = 0x39;
 
-/** @returns {{value: number, end: number}} the number, and where its digits end */
+/**
+ * @param {Buffer} bytes
+ * @param {number} start
+ * @returns {{value: number, end: number}} the number, and where its digits end
+ */
 export function numberAt(bytes, start) {
   let value = 0;
   let end = start;

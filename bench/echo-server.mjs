@@ -4,11 +4,14 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
 
+/** @import { AddressInfo } from 'node:net' */
+
 /** RFC 6455, section 1.3. */
 const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const pong = 10;
 
 const server = createServer({ noDelay: true }, (socket) => {
+  /** @type {Buffer} */
   let unread = Buffer.alloc(0);
   let isUpgraded = false;
   socket.on('error', () => socket.destroy());
@@ -16,7 +19,7 @@ const server = createServer({ noDelay: true }, (socket) => {
     unread = unread.length === 0 ? piece : Buffer.concat([unread, piece]);
     if (!isUpgraded) {
       isUpgraded = true;
-      const key = /^Sec-WebSocket-Key: (.*)$/im.exec(unread.toString('latin1'))[1].trim();
+      const key = /^Sec-WebSocket-Key: (.*)$/im.exec(unread.toString('latin1'))?.[1].trim();
       const accept = createHash('sha1')
         .update(key + guid)
         .digest('base64');
@@ -36,9 +39,15 @@ const server = createServer({ noDelay: true }, (socket) => {
     }
   });
 });
-server.listen(0, '127.0.0.1', () => process.stdout.write(`ws://127.0.0.1:${server.address().port}\n`));
+server.listen(0, '127.0.0.1', () => {
+  const { port } = /** @type {AddressInfo} */ (server.address());
+  process.stdout.write(`ws://127.0.0.1:${port}\n`);
+});
 
-/** The client masks with zeros, so that there is nothing to unmask. Messages of up to 64 KiB. */
+/**
+ * The client masks with zeros, so that there is nothing to unmask. Messages of up to 64 KiB.
+ * @param {Buffer} bytes
+ */
 function firstFrame(bytes) {
   if (bytes.length < 6) return undefined;
   const isLong = (bytes[1] & 0x7f) === 126;
@@ -49,6 +58,7 @@ function firstFrame(bytes) {
   return { opcode: bytes[0] & 0x0f, payload: bytes.subarray(start, start + length), end: start + length };
 }
 
+/** @param {Buffer} payload */
 function answer(payload) {
   const head =
     payload.length < 126

@@ -6,10 +6,15 @@ import { fileURLToPath } from 'node:url';
 import { ownSession, searchPath } from './environment.mjs';
 import { openWebSocket } from './websocket-wire.mjs';
 
+/** @import { ChildProcess, ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process' */
+
 const shell = '/bin/sh';
 const env = { PATH: searchPath };
 
-/** A small shell that forks, executes and waits, again and again: milliseconds for each. */
+/**
+ * A small shell that forks, executes and waits, again and again: milliseconds for each.
+ * @param {number} count
+ */
 export async function shellSpawnMs(count) {
   const startedAt = performance.now();
   const script = `i=0; while [ $i -lt ${count} ]; do /bin/true; i=$((i + 1)); done`;
@@ -18,13 +23,18 @@ export async function shellSpawnMs(count) {
   return (performance.now() - startedAt) / count;
 }
 
-/** Round trips to a WebSocket server that only echoes. @returns {Promise<number[]>} milliseconds */
+/**
+ * Round trips to a WebSocket server that only echoes.
+ * @param {{ bytes: number, count: number }} echo
+ * @returns {Promise<number[]>} milliseconds
+ */
 export async function webSocketEchoMs({ bytes, count }) {
   const program = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
   const child = alone(process.execPath, [program], ['ignore', 'pipe', 'inherit']);
   try {
     const [line] = await once(child.stdout, 'data');
-    let answered;
+    /** @type {(length: number) => void} */
+    let answered = () => {};
     const wire = await openWebSocket(String(line).trim(), {
       reads: 'nudge',
       onText: (_bytes, start, end) => answered(end - start),
@@ -32,13 +42,14 @@ export async function webSocketEchoMs({ bytes, count }) {
       onEnd: () => {},
     });
     const payload = 'x'.repeat(bytes);
+    /** @type {number[]} */
     const times = [];
     for (let turn = 0; turn < count; turn += 1) {
       const startedAt = performance.now();
-      const length = await new Promise((resolve) => {
-        answered = resolve;
-        wire.send(payload);
-      });
+      /** @type {Promise<number>} */
+      const answer = new Promise((resolve) => (answered = resolve));
+      wire.send(payload);
+      const length = await answer;
       if (length !== bytes) throw new Error(`the echo of ${bytes} bytes has ${length}`);
       times.push(performance.now() - startedAt);
     }
@@ -49,25 +60,30 @@ export async function webSocketEchoMs({ bytes, count }) {
   }
 }
 
-/** Round trips through `cat` and two pipes of Node. @returns {Promise<number[]>} milliseconds */
+/**
+ * Round trips through `cat` and two pipes of Node.
+ * @param {{ bytes: number, count: number }} echo
+ * @returns {Promise<number[]>} milliseconds
+ */
 export async function catEchoMs({ bytes, count }) {
   const child = alone('cat', [], ['pipe', 'pipe', 'inherit']);
   try {
     let missing = 0;
-    let answered;
+    let answered = () => {};
     child.stdout.on('data', (piece) => {
       missing -= piece.length;
       if (missing === 0) answered();
     });
     const payload = Buffer.alloc(bytes, 'x');
+    /** @type {number[]} */
     const times = [];
     for (let turn = 0; turn < count; turn += 1) {
       const startedAt = performance.now();
       missing = bytes;
-      await new Promise((resolve) => {
-        answered = resolve;
-        child.stdin.write(payload);
-      });
+      /** @type {Promise<void>} */
+      const answer = new Promise((resolve) => (answered = resolve));
+      child.stdin.write(payload);
+      await answer;
       times.push(performance.now() - startedAt);
     }
     return times;
@@ -76,7 +92,10 @@ export async function catEchoMs({ bytes, count }) {
   }
 }
 
-/** `cat` into pipes that this program reads, so many at a time: seconds until the last has ended. */
+/**
+ * `cat` into pipes that this program reads, so many at a time: seconds until the last has ended.
+ * @param {{ files: string[], total: number, count?: number }} flood
+ */
 export async function catFloodSeconds({ files, total, count = 1 }) {
   const startedAt = performance.now();
   const drain = async () => {
@@ -90,7 +109,10 @@ export async function catFloodSeconds({ files, total, count = 1 }) {
   return (performance.now() - startedAt) / 1000;
 }
 
-/** Shells that print lines for nobody, so many at a time: seconds until the last has ended. */
+/**
+ * Shells that print lines for nobody, so many at a time: seconds until the last has ended.
+ * @param {{ script: string, count: number }} shells
+ */
 export async function shellLinesSeconds({ script, count }) {
   const children = Array.from({ length: count }, () => alone(shell, ['-c', `read go; ${script}`], ['pipe', 'ignore', 'ignore']));
   await Promise.all(children.map((child) => once(child, 'spawn')));
@@ -100,10 +122,17 @@ export async function shellLinesSeconds({ script, count }) {
   return (performance.now() - startedAt) / 1000;
 }
 
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @param {StdioOptions} stdio a stream without a pipe must not be used
+ */
 function alone(program, args, stdio) {
-  return spawn(program, args, { env, stdio, ...ownSession });
+  const child = spawn(program, args, { env, stdio, ...ownSession });
+  return /** @type {ChildProcessWithoutNullStreams} */ (child);
 }
 
+/** @param {ChildProcess} child */
 async function ended(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');

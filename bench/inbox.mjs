@@ -4,7 +4,16 @@
 /** Below this much room the unread rest moves to the front, in bytes: as much as a read usually brings. */
 const leastRoomBytes = 256 * 1024;
 
+/**
+ * @typedef {object} WireHandlers what a wire calls with parts of its inbox
+ * @property {(bytes: Buffer, start: number, end: number) => void} onText
+ * @property {(bytes: Buffer, start: number, end: number) => void} onBinary an output frame
+ * @property {(error: Error) => void} onEnd
+ */
+/** @typedef {{ send: (text: string) => void, pause: () => void, resume: () => void, close: () => void }} Wire */
+
 export class Inbox {
+  /** @type {Buffer} */
   bytes = Buffer.allocUnsafeSlow(2 * 1024 * 1024);
   /** What is between is unread. */
   start = 0;
@@ -17,10 +26,12 @@ export class Inbox {
     return this.bytes.subarray(this.end);
   }
 
+  /** @param {number} count */
   took(count) {
     this.end += count;
   }
 
+  /** @param {Buffer} piece */
   append(piece) {
     let from = 0;
     while (from < piece.length) {
@@ -39,4 +50,9 @@ export class Inbox {
     this.start = 0;
     this.end = unread;
   }
+}
+
+/** @param {unknown} thrown */
+export function asError(thrown) {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -14,11 +14,16 @@ import { parseArgs } from 'node:util';
 import { wholeNumber } from '../scripts/measure.mjs';
 import { succeeds } from '../scripts/tool.mjs';
 import { allLines, growthTables } from './lines/all.mjs';
+import { asError } from './inbox.mjs';
 import { markdownOf } from './report.mjs';
 import { run } from './run.mjs';
 import { Stage } from './stage.mjs';
 import { floorsOf, summarize } from './summary.mjs';
 import { codexTargets, sluiceTarget } from './targets.mjs';
+
+/** @import { AnyLine, Transport } from './line.mjs' */
+/** @import { Circumstances } from './report.mjs' */
+/** @import { Row } from './summary.mjs' */
 
 const { values: options } = parseArgs({
   args: withJsonTarget(process.argv.slice(2)),
@@ -34,6 +39,7 @@ const { values: options } = parseArgs({
   },
 });
 if (process.platform !== 'linux') throw new Error('what servers use is read from /proc, which only Linux has');
+/** @param {string} text */
 const say = (text) => process.stderr.write(`${text}\n`);
 const rounds = wholeNumber('rounds', options.rounds ?? (options.quick ? '1' : '5'));
 const transports = transportsOf(options.transport);
@@ -66,7 +72,10 @@ report({
 });
 if (failures.length > 0 || !cliStartIsSound()) process.exitCode = 1;
 
-/** `--json` alone means stdout. */
+/**
+ * `--json` alone means stdout.
+ * @param {string[]} args
+ */
 function withJsonTarget(args) {
   return args.flatMap((arg, index) => {
     const isAlone = arg === '--json' && (args[index + 1] ?? '--').startsWith('--');
@@ -74,13 +83,20 @@ function withJsonTarget(args) {
   });
 }
 
+/**
+ * @param {string | undefined} choice
+ * @returns {Transport[]}
+ */
 function transportsOf(choice) {
-  const known = ['ws', 'stdio'];
-  if (choice === undefined) return known;
-  if (!known.includes(choice)) throw new Error(`--transport must be ws or stdio, got "${choice}"`);
+  if (choice === undefined) return ['ws', 'stdio'];
+  if (choice !== 'ws' && choice !== 'stdio') throw new Error(`--transport must be ws or stdio, got "${choice}"`);
   return [choice];
 }
 
+/**
+ * @param {AnyLine[]} all
+ * @param {string[]} words
+ */
 function linesOf(all, words) {
   const chosen = all.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length > 0) return chosen;
@@ -95,12 +111,14 @@ function codexIfAny() {
     return codexTargets();
   } catch (error) {
     if (!options.quick) throw error;
-    say(`codex cannot be installed, so Sluice is measured alone: ${error.message}`);
+    say(`codex cannot be installed, so Sluice is measured alone: ${asError(error).message}`);
     return undefined;
   }
 }
 
+/** @param {Pick<Circumstances, 'hasCodex' | 'checked' | 'failures' | 'floors'> & { rows: Row[] }} outcome */
 function report(outcome) {
+  /** @type {Parameters<typeof markdownOf>[0]} */
   const whole = {
     machine: { node: process.version, processors: `${cpus().length} × ${cpus()[0].model.trim()}` },
     load: { before: loadBefore, after: loadavg()[0] },
@@ -111,7 +129,7 @@ function report(outcome) {
     ...outcome,
   };
   const json = `${JSON.stringify(whole, undefined, 2)}\n`;
-  if (options.json === '-') return process.stdout.write(json);
+  if (options.json === '-') return void process.stdout.write(json);
   if (options.json !== undefined) writeFileSync(options.json, json);
   console.log(markdownOf(whole));
 }
@@ -120,9 +138,10 @@ function report(outcome) {
 function cliStartIsSound() {
   if (options.json === '-' || options.growth || options.only.length > 0) return true;
   console.log('');
-  return succeeds(process.execPath, [path.join('scripts', 'bench-cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
+  return succeeds(process.execPath, [path.join('bench', 'cli-start.mjs'), ...(options.quick ? ['--quick'] : [])]);
 }
 
+/** @param {NodeJS.Signals} signal */
 function stopAtOnce(signal) {
   say(`ended by ${signal}`);
   process.exit(130);

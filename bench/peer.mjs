@@ -6,6 +6,9 @@ import { Followed } from './followed.mjs';
 import { checkedPage } from './read-page.mjs';
 import { searchPath } from './environment.mjs';
 
+/** @import { Content } from './content.mjs' */
+/** @import { Wire, WireHandlers } from './inbox.mjs' */
+
 const letterI = 0x69;
 const letterM = 0x6d;
 const quote = 0x22;
@@ -25,19 +28,31 @@ const acknowledgeEveryBytes = 64 * 1024;
 /** In a frame of output, before the id of the process. */
 const frameHeadBytes = 15;
 
+/**
+ * What is made of the reply that is between these two.
+ * @template T
+ * @typedef {(bytes: Buffer, start: number, end: number) => T} Read
+ */
+/** @typedef {{ bytes: Buffer, start: number, end: number }} Message */
+
 export class Peer {
-  #wire;
+  /** @type {Wire} */
+  #wire = { send: notOpen, pause: notOpen, resume: notOpen, close: () => {} };
   #eventCount = 0;
   #reorderedCount = 0;
-  #order;
+  /** @type {'strict' | 'any'} */
+  #order = 'strict';
   #acknowledges = false;
   #nextId = 0;
+  /** @type {Map<number, { resolve: (value: unknown) => void, reject: (error: unknown) => void, read: Read<unknown> }>} */
   #pending = new Map();
+  /** @type {Followed[]} */
   #processes = [];
+  /** @type {Error | undefined} */
   #failure;
 
   /**
-   * @param {(handlers: object) => object | Promise<object>} openWire
+   * @param {(handlers: WireHandlers) => Wire | Promise<Wire>} openWire
    * @param {object} options
    * @param {'strict' | 'any'} options.order any: events may come before their turn and wait for it, as with codex
    * @param {'json' | 'binary'} options.output binary: output in frames and with acknowledgements, as our own client has it
@@ -57,19 +72,28 @@ export class Peer {
     return peer;
   }
 
+  /**
+   * @param {string} method
+   * @param {object} params
+   */
   request(method, params) {
     return this.#send(method, { body: JSON.stringify(params), read: parseReply });
   }
 
   /**
    * @param {{processId: string, afterSeq: number, maxBytes?: number}} params of process/read
-   * @param {{content: import('./content.mjs').Content, offset: number}} expected where its chunks begin
+   * @param {{content: Content, offset: number}} expected where its chunks begin
    */
   readPage(params, { content, offset }) {
+    /** @type {Read<{ offset: number, nextSeq: number }>} */
     const read = (bytes, start, end) => checkedPage({ bytes, start, end }, { content, offset, afterSeq: params.afterSeq });
     return this.#send('process/read', { body: JSON.stringify(params), read });
   }
 
+  /**
+   * @param {string} method
+   * @param {object} [params]
+   */
   notify(method, params) {
     this.#wire.send(JSON.stringify({ method, params }));
   }
@@ -78,7 +102,7 @@ export class Peer {
    * @param {object} spec
    * @param {string[]} spec.argv
    * @param {'pipe' | 'input' | 'tty'} [spec.io] pipe when absent; input: a pipe for stdin too
-   * @param {import('./content.mjs').Content} [spec.content] what it writes; nothing when absent
+   * @param {Content} [spec.content] what it writes; nothing when absent
    * @param {number} [spec.total] bytes it writes before it closes, when that is known
    */
   start({ argv, io = 'pipe', content, total = content === undefined ? 0 : undefined }) {
@@ -97,6 +121,10 @@ export class Peer {
     return followed;
   }
 
+  /**
+   * @param {Followed} child
+   * @param {Buffer} bytes
+   */
   write({ id }, bytes) {
     const body = `{"processId":"${id}","chunk":"${bytes.toString('base64')}","writeId":"${this.#nextId}"}`;
     return this.#send('process/write', { body, read: parseReply });
@@ -121,15 +149,26 @@ export class Peer {
     this.#wire.close();
   }
 
+  /**
+   * @template T
+   * @param {string} method
+   * @param {{ body: string, read: Read<T> }} request
+   * @returns {Promise<T>}
+   */
   async #send(method, { body, read }) {
     if (this.#failure !== undefined) throw this.#failure;
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject, read });
+      this.#pending.set(id, { resolve: /** @type {(value: unknown) => void} */ (resolve), reject, read });
       this.#wire.send(`{"id":${id},"method":"${method}","params":${body}}`);
     });
   }
 
+  /**
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   #onText(bytes, start, end) {
     if (bytes[start + 2] === letterI) this.#onReply(bytes, start, end);
     else if (bytes[start + 2] !== letterM) throw new Error(`no message: ${shown(bytes, start, end)}`);
@@ -138,6 +177,11 @@ export class Peer {
     } else this.#onEvent(bytes, start, end);
   }
 
+  /**
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   #onReply(bytes, start, end) {
     const { value: id } = numberAt(bytes, start + idPrefix);
     const pending = this.#pending.get(id);
@@ -150,7 +194,12 @@ export class Peer {
     }
   }
 
-  /** By position instead of by JSON, which would take longer than everything else the client does. */
+  /**
+   * By position instead of by JSON, which would take longer than everything else the client does.
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   #onOutput(bytes, start, end) {
     const { value: number, end: idEnd } = numberAt(bytes, start + outputPrefix.length);
     const { value: seq, end: seqEnd } = numberAt(bytes, idEnd + afterId);
@@ -164,9 +213,14 @@ export class Peer {
     this.#took(followed);
   }
 
+  /**
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   #onFrame(bytes, start, end) {
     const chunkStart = start + frameHeadBytes + bytes.readUInt16BE(start + 1);
-    const number = Number(bytes.latin1Slice(start + frameHeadBytes + 1, chunkStart));
+    const number = Number(bytes.toString('latin1', start + frameHeadBytes + 1, chunkStart));
     const seq = bytes.readUIntBE(start + 3, 6);
     const followed = this.#processOf(number);
     if (bytes.readUIntBE(start + 9, 6) !== 0) throw new Error(`output of ${followed.id} is missing before ${seq}`);
@@ -175,8 +229,13 @@ export class Peer {
     this.#took(followed);
   }
 
+  /**
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   #onEvent(bytes, start, end) {
-    const { method, params } = JSON.parse(bytes.latin1Slice(start, end));
+    const { method, params } = JSON.parse(bytes.toString('latin1', start, end));
     const followed = this.#processOf(Number(params.processId.slice(1)));
     if (!this.#isNext(followed, params.seq, { bytes, start, end })) return;
     if (method === 'process/exited') followed.exitCode = params.exitCode;
@@ -186,7 +245,12 @@ export class Peer {
     this.#took(followed);
   }
 
-  /** Numbers go up by one. Codex now and then sends an event before its turn; it waits here. */
+  /**
+   * Numbers go up by one. Codex now and then sends an event before its turn; it waits here.
+   * @param {Followed} followed
+   * @param {number} seq
+   * @param {Message | undefined} message
+   */
   #isNext(followed, seq, message) {
     if (seq === followed.nextSeq) return true;
     if (seq < followed.nextSeq || this.#order === 'strict' || message === undefined) {
@@ -197,6 +261,7 @@ export class Peer {
     return false;
   }
 
+  /** @param {Followed} followed */
   #took(followed) {
     followed.nextSeq += 1;
     this.#eventCount += 1;
@@ -208,18 +273,21 @@ export class Peer {
     this.#onText(early, 0, early.length);
   }
 
+  /** @param {Followed} followed */
   #acknowledge(followed) {
     if (!this.#acknowledges) return;
     followed.acknowledgedBytes = followed.received;
     this.notify('process/ack', { processId: followed.id, seq: followed.nextSeq });
   }
 
+  /** @param {number} number */
   #processOf(number) {
     const followed = this.#processes[number];
     if (followed === undefined) throw new Error(`an event of a process nobody started, number ${number}`);
     return followed;
   }
 
+  /** @param {Error} error */
   #fail(error) {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -228,12 +296,27 @@ export class Peer {
   }
 }
 
+function notOpen() {
+  throw new Error('the connection is not open yet');
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start
+ * @param {number} end
+ * @returns {unknown}
+ */
 function parseReply(bytes, start, end) {
   const { result, error } = JSON.parse(bytes.toString('utf8', start, end));
   if (error !== undefined) throw new Error(`the server refused: ${JSON.stringify(error)}`);
   return result;
 }
 
+/**
+ * @param {Buffer} bytes
+ * @param {number} start
+ * @param {number} end
+ */
 function shown(bytes, start, end) {
   return bytes.toString('utf8', start, Math.min(end, start + 200));
 }

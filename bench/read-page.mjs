@@ -2,6 +2,8 @@
 
 import { numberAt } from './digits.mjs';
 
+/** @import { Content } from './content.mjs' */
+
 const quote = 0x22;
 const comma = 0x2c;
 const beforeChunks = Buffer.from('"result":{"chunks":[');
@@ -13,7 +15,7 @@ const headBytes = 64;
 
 /**
  * @param {{bytes: Buffer, start: number, end: number}} reply
- * @param {{content: import('./content.mjs').Content, offset: number, afterSeq: number}} expected
+ * @param {{content: Content, offset: number, afterSeq: number}} expected
  * @returns {{offset: number, nextSeq: number}} where the next page begins
  */
 export function checkedPage({ bytes, start, end }, { content, offset, afterSeq }) {

@@ -2,12 +2,31 @@
 
 import { tableHead, tableRow } from '../scripts/measure.mjs';
 
+/** @import { Checked, Failure } from './run.mjs' */
+/** @import { Row, Spread } from './summary.mjs' */
+
+/**
+ * @typedef {object} Circumstances
+ * @property {{ node: string, processors: string }} machine
+ * @property {{ before: number, after: number }} load
+ * @property {number} rounds
+ * @property {number} seconds
+ * @property {'quick' | 'full'} kind
+ * @property {'nudge' | 'plain'} reads
+ * @property {boolean} hasCodex
+ * @property {Checked} checked
+ * @property {Failure[]} failures
+ * @property {{ line: string, floor: string }[]} floors
+ */
+
+/** @param {Circumstances & { rows: Row[] }} outcome */
 export function markdownOf({ rows, ...circumstances }) {
   const head = tableHead('line', 'figure', 'over', 'unit', 'sluice', 'codex', 'floor', 'ratio', 'wanted', 'met');
   const notes = notesOf(circumstances).map((note) => `- ${note}`);
   return [head, ...rows.map(rowText), '', ...notes].join('\n');
 }
 
+/** @param {Circumstances} circumstances */
 function notesOf({ machine, load, rounds, seconds, kind, reads, hasCodex, checked, failures, floors }) {
   const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
   const early = checked.reordered === 0 ? '' : `, of which ${checked.reordered} of codex came before their turn`;
@@ -26,6 +45,10 @@ function notesOf({ machine, load, rounds, seconds, kind, reads, hasCodex, checke
   ];
 }
 
+/**
+ * @param {Circumstances['floors']} floors
+ * @param {string} name
+ */
 function linesWith(floors, name) {
   return floors
     .filter(({ floor }) => floor === name)
@@ -33,6 +56,7 @@ function linesWith(floors, name) {
     .join(', ');
 }
 
+/** @param {Row} row */
 function rowText({ line, figure, transport, unit, sluice, codex, floor, ratio, atLeast, isMet, ratioTo }) {
   return tableRow(
     line,
@@ -50,16 +74,19 @@ function rowText({ line, figure, transport, unit, sluice, codex, floor, ratio, a
   );
 }
 
+/** @param {Spread | undefined} spread */
 function spreadText(spread) {
   if (spread === undefined) return '';
   const { median, least, most, values } = spread;
   return values.length === 1 ? numberText(median) : `${numberText(median)} (${numberText(least)} to ${numberText(most)})`;
 }
 
+/** @param {number} value */
 function numberText(value) {
   return value >= 1000 ? `${Math.round(value)}` : `${Number(value.toPrecision(3))}`;
 }
 
+/** @param {number} ratio */
 function ratioText(ratio) {
   return `${ratio >= 10 ? Math.round(ratio) : Number(ratio.toFixed(2))}×`;
 }

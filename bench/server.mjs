@@ -3,11 +3,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { cpuSecondsOf, memoryOf } from '../dist-test/support/proc.js';
 import { ownSession } from './environment.mjs';
 import { Peer } from './peer.mjs';
 import { openStdio } from './stdio-wire.mjs';
-import { cpuSeconds, memoryOf } from './usage.mjs';
 import { openWebSocket } from './websocket-wire.mjs';
+
+/** @import { WireHandlers } from './inbox.mjs' */
+/** @import { ChildProcess, ChildProcessByStdio, SpawnOptions } from 'node:child_process' */
+/** @import { Readable, Writable } from 'node:stream' */
 
 /** Patience with a server that was asked to end, in milliseconds. */
 const endMs = 10_000;
@@ -18,19 +22,33 @@ const endMs = 10_000;
  * @property {string[]} command that takes `--listen`
  * @property {'strict' | 'any'} order in which its events come
  */
+/** @typedef {ChildProcessByStdio<Writable, Readable, null>} Child over ws without stdin */
 
-/** Ended with this program, however it ends. */
+/**
+ * Ended with this program, however it ends.
+ * @type {Set<ChildProcess>}
+ */
 const running = new Set();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
 export class Server {
-  pid;
   #target;
   #child;
+  /** @type {string | undefined} none over stdio */
   #url;
+  /** @type {Peer[]} */
   #peers = [];
+
+  /**
+   * @param {Target} target
+   * @param {Child} child
+   */
+  constructor(target, child) {
+    this.#target = target;
+    this.#child = child;
+  }
 
   /**
    * @param {Target} target
@@ -40,22 +58,17 @@ export class Server {
    * @param {string[]} [options.flags] more arguments
    */
   static async launch(target, { transport, env, flags = [] }) {
-    const server = new Server();
     const listen = transport === 'ws' ? 'ws://127.0.0.1:0' : 'stdio';
     const [program, ...args] = target.command;
     const stdin = transport === 'ws' ? 'ignore' : 'pipe';
-    const child = spawn(program, [...args, '--listen', listen, ...flags], {
-      env,
-      cwd: '/',
-      stdio: [stdin, 'pipe', 'ignore'],
-      ...ownSession,
-    });
+    const options = { env, cwd: '/', stdio: [stdin, 'pipe', 'ignore'], ...ownSession };
+    const child = /** @type {Child} */ (
+      spawn(program, [...args, '--listen', listen, ...flags], /** @type {SpawnOptions} */ (options))
+    );
     running.add(child);
     child.once('exit', () => running.delete(child));
     await once(child, 'spawn');
-    Object.assign(server, { pid: child.pid });
-    server.#target = target;
-    server.#child = child;
+    const server = new Server(target, child);
     if (transport === 'ws') server.#url = await firstLine(child, target.name);
     return server;
   }
@@ -67,6 +80,7 @@ export class Server {
    * @param {'json' | 'binary'} [options.output]
    */
   async connect({ reads = 'plain', output = 'json' } = {}) {
+    /** @param {WireHandlers} handlers */
     const openWire = (handlers) =>
       this.#url === undefined ? openStdio(this.#child, handlers) : openWebSocket(this.#url, { reads, ...handlers });
     const peer = await Peer.open(openWire, { order: this.#target.order, output });
@@ -74,14 +88,21 @@ export class Server {
     return peer;
   }
 
-  /** Seconds of processor time so far. */
+  /**
+   * Seconds of processor time so far.
+   * @param {'own' | 'family'} scope
+   */
   cpuSeconds(scope = 'own') {
-    return cpuSeconds(this.pid, scope);
+    return cpuSecondsOf(this.#pid, scope);
   }
 
   /** Bytes. */
   memory() {
-    return memoryOf(this.pid);
+    return memoryOf(this.#pid);
+  }
+
+  get #pid() {
+    return this.#child.pid ?? 0;
   }
 
   /** What its connections have checked. */
@@ -102,6 +123,11 @@ export class Server {
   }
 }
 
+/**
+ * @param {Child} child
+ * @param {string} name
+ * @returns {Promise<string>}
+ */
 async function firstLine(child, name) {
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, 'exit').then(([code]) => {

@@ -27,7 +27,10 @@ export class Stage {
     this.env = cleanEnvironment(home);
   }
 
-  /** Arguments that make `cat` print about so many mebibytes, and how many bytes that is. */
+  /**
+   * Arguments that make `cat` print about so many mebibytes, and how many bytes that is.
+   * @param {number} mebibytes
+   */
   flood(mebibytes) {
     return { files: Array.from({ length: mebibytes }, () => this.file), total: mebibytes * this.fileBytes };
   }

@@ -1,6 +1,9 @@
 // The client's end of a server's stdin and stdout: one message per line, or a frame of output where a line would start.
 
-import { Inbox } from './inbox.mjs';
+import { Inbox, asError } from './inbox.mjs';
+
+/** @import { Wire, WireHandlers } from './inbox.mjs' */
+/** @import { Readable, Writable } from 'node:stream' */
 
 const newline = 0x0a;
 
@@ -9,11 +12,9 @@ const outputTag = 1;
 const frameHeadBytes = 5;
 
 /**
- * @param {import('node:child_process').ChildProcess} child with stdin and stdout as pipes
- * @param {object} options
- * @param {(bytes: Buffer, start: number, end: number) => void} options.onText
- * @param {(bytes: Buffer, start: number, end: number) => void} options.onBinary an output frame
- * @param {(error: Error) => void} options.onEnd
+ * @param {{ stdin: Writable, stdout: Readable }} child
+ * @param {WireHandlers} handlers
+ * @returns {Wire}
  */
 export function openStdio(child, { onText, onBinary, onEnd }) {
   const inbox = new Inbox();
@@ -24,6 +25,7 @@ export function openStdio(child, { onText, onBinary, onEnd }) {
   child.stdout.on('end', () => onEnd(new Error('the server closed its stdout')));
   child.stdin.on('error', onEnd);
 
+  /** @param {Buffer} piece */
   function take(piece) {
     const unsearched = searchedTo - inbox.start;
     inbox.append(piece);
@@ -31,7 +33,7 @@ export function openStdio(child, { onText, onBinary, onEnd }) {
     try {
       while (inbox.start < inbox.end && readNext());
     } catch (error) {
-      onEnd(error);
+      onEnd(asError(error));
       child.stdout.removeAllListeners('data');
     }
   }

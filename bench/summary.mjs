@@ -2,6 +2,13 @@
 
 import { median } from '../scripts/measure.mjs';
 
+/** @import { AnyLine, Metric, Transport, Values } from './line.mjs' */
+
+/** @typedef {{ line: string, transport: Transport, contender: 'sluice' | 'codex' | 'floor', round: number, values: Values }} Sample */
+/** @typedef {{ median: number, least: number, most: number, values: number[] }} Spread */
+/** @typedef {ReturnType<typeof rowOf>} Row */
+
+/** @param {{ lines: AnyLine[], samples: Sample[], transports: Transport[] }} outcome */
 export function summarize({ lines, samples, transports }) {
   return lines.flatMap((line) =>
     transports
@@ -14,7 +21,12 @@ export function summarize({ lines, samples, transports }) {
   );
 }
 
+/** @param {{ line: AnyLine, transport: Transport, key: string, metric: Metric, samples: Sample[] }} row */
 function rowOf({ line, transport, key, metric, samples }) {
+  /**
+   * @param {Sample['contender']} contender
+   * @param {{ name?: string, figure?: string }} [which]
+   */
   const over = (contender, { name = line.name, figure = key } = {}) =>
     spreadOf(
       samples
@@ -44,24 +56,40 @@ function rowOf({ line, transport, key, metric, samples }) {
   };
 }
 
-/** Codex, unless the figure is about something else: a floor, or another figure of the same line. */
+/**
+ * Codex, unless the figure is about something else: a floor, or another figure of the same line.
+ * @param {Metric} metric
+ * @param {{ codex: Spread | undefined, floor: Spread | undefined, own: (figure: string) => Spread | undefined }} spreads
+ */
 function comparedWith({ against = 'codex' }, { codex, floor, own }) {
   if (against === 'codex') return codex;
   return against === 'floor' ? floor : own(against);
 }
 
-/** Above 1 Sluice is better, whatever the figure is. */
+/**
+ * Above 1 Sluice is better, whatever the figure is.
+ * @param {Spread | undefined} sluice
+ * @param {Spread | undefined} other
+ * @param {'lower' | 'higher'} better
+ */
 function ratioOf(sluice, other, better) {
   if (sluice === undefined || other === undefined) return undefined;
   return better === 'lower' ? other.median / sluice.median : sluice.median / other.median;
 }
 
+/**
+ * @param {number[]} values
+ * @returns {Spread | undefined}
+ */
 function spreadOf(values) {
   if (values.length === 0) return undefined;
   return { median: median(values), least: Math.min(...values), most: Math.max(...values), values };
 }
 
-/** What the floor of each line is. */
+/**
+ * What the floor of each line is.
+ * @param {AnyLine[]} lines
+ */
 export function floorsOf(lines) {
-  return lines.filter(({ floor }) => floor !== undefined).map(({ name, floor }) => ({ line: name, floor: floor.name }));
+  return lines.flatMap(({ name, floor }) => (floor === undefined ? [] : [{ line: name, floor: floor.name }]));
 }

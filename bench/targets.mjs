@@ -5,8 +5,11 @@ import path from 'node:path';
 import { root } from '../scripts/tool.mjs';
 import { scratchInstall } from '../test/e2e/scratch-install.mjs';
 
+/** @import { Target } from './server.mjs' */
+
 const codexVersion = '0.166.0';
 
+/** @returns {Target} */
 export function sluiceTarget() {
   const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const program = path.join(root, bin.sluice);
@@ -17,6 +20,7 @@ export function sluiceTarget() {
 /**
  * Codex twice: the native program in the package, which is what all lines are about, and the launcher around it, a Node program, which is
  * what `npm install` puts in the path.
+ * @returns {Record<'native' | 'launcher', Target>}
  */
 export function codexTargets() {
   const launcher = scratchInstall({ name: '@openai/codex', version: codexVersion, program: 'codex' });

@@ -1,7 +1,9 @@
 // The client's end of a WebSocket, by hand on a raw socket: the same few microseconds for whichever server is at the other end.
 
 import { connect } from 'node:net';
-import { Inbox } from './inbox.mjs';
+import { Inbox, asError } from './inbox.mjs';
+
+/** @import { Wire, WireHandlers } from './inbox.mjs' */
 
 /** Masked with zeros, which changes nothing: the server unmasks all the same, and the client saves the work. */
 const maskBytes = 4;
@@ -12,18 +14,20 @@ const outputTag = 1;
 
 /**
  * @param {string} url ws://HOST:PORT
- * @param {object} options
- * @param {'nudge' | 'plain'} options.reads nudge: answer each read with a pong. The acknowledgement that travels with it lets a server
- *   which left TCP_NODELAY off send its next message at once, instead of after the 40 ms that a lone acknowledgement is held back
- * @param {(bytes: Buffer, start: number, end: number) => void} options.onText
- * @param {(bytes: Buffer, start: number, end: number) => void} options.onBinary an output frame
- * @param {(error: Error) => void} options.onEnd
+ * @param {WireHandlers & { reads: 'nudge' | 'plain' }} options nudge: answer each read with a pong. The acknowledgement that travels with
+ *   it lets a server which left TCP_NODELAY off send its next message at once, instead of after the 40 ms that a lone one is held back
+ * @returns {Promise<Wire>}
  */
 export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
   const { hostname, port, host } = new URL(url);
   const inbox = new Inbox();
   let isUpgraded = false;
-  const { promise: upgraded, resolve, reject } = withResolvers();
+  /** @type {(wire: Wire) => void} */
+  let resolve = () => {};
+  /** @type {(error: Error) => void} */
+  let reject = () => {};
+  /** @type {Promise<Wire>} */
+  const upgraded = new Promise((succeed, fail) => ([resolve, reject] = [succeed, fail]));
 
   const socket = connect({
     host: hostname,
@@ -35,6 +39,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
   socket.on('error', ended);
   socket.on('close', () => ended(new Error(`${url} closed the connection`)));
 
+  /** @param {number} count */
   function take(count) {
     inbox.took(count);
     try {
@@ -42,7 +47,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
       while (readFrame());
       if (reads === 'nudge' && !socket.destroyed) socket.write(frame(opcodes.pong, ''));
     } catch (error) {
-      ended(error);
+      ended(asError(error));
       socket.destroy();
     }
     return true;
@@ -87,16 +92,23 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
     return true;
   }
 
+  /**
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {number} end
+   */
   function readBinary(bytes, start, end) {
     if (bytes[start] !== outputTag) throw new Error(`${url} sent a binary message that begins with ${bytes[start]}`);
     onBinary(bytes, start + 1, end);
   }
 
+  /** @param {Error} error */
   function ended(error) {
     reject(error);
     onEnd(error);
   }
 
+  /** @param {string} text */
   const send = (text) => void socket.write(frame(opcodes.text, text));
   const pause = () => void socket.pause();
   const resume = () => void socket.resume();
@@ -104,6 +116,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
   return upgraded;
 }
 
+/** @param {string} host */
 function upgradeRequest(host) {
   const key = Buffer.from('a benchmark, not').toString('base64');
   const lines = [
@@ -116,7 +129,10 @@ function upgradeRequest(host) {
   return `GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** @param {string} text of characters below 256, one byte each */
+/**
+ * @param {number} opcode
+ * @param {string} text of characters below 256, one byte each
+ */
 function frame(opcode, text) {
   const lengthBytes = text.length < 126 ? 0 : text.length < 2 ** 16 ? 2 : 8;
   const payload = 2 + lengthBytes + maskBytes;
@@ -131,12 +147,6 @@ function frame(opcode, text) {
     bytes.writeBigUInt64BE(BigInt(text.length), 2);
   }
   bytes.fill(0, payload - maskBytes, payload);
-  bytes.latin1Write(text, payload);
+  bytes.write(text, payload, 'latin1');
   return bytes;
-}
-
-function withResolvers() {
-  const deferred = {};
-  deferred.promise = new Promise((resolve, reject) => Object.assign(deferred, { resolve, reject }));
-  return deferred;
 }

@@ -6,14 +6,21 @@ import path from 'node:path';
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** Runs a program in the project's root, on this terminal; true when it ends with code 0. */
+/**
+ * Runs a program in the project's root, on this terminal; true when it ends with code 0.
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
 export function succeeds(program, args) {
   const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
   if (error !== undefined) throw error;
   return status === 0;
 }
 
-/** Path of a tool that `npm ci` installed. */
+/**
+ * Path of a tool that `npm ci` installed.
+ * @param {string} name
+ */
 export function tool(name) {
   return path.join(root, 'node_modules', '.bin', name);
 }

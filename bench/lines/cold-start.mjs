@@ -5,15 +5,20 @@ import { once } from 'node:events';
 import { median } from '../../scripts/measure.mjs';
 import { ownSession } from '../environment.mjs';
 import { Server } from '../server.mjs';
+import { defineLine } from '../line.mjs';
+
+/** @import { Transport } from '../line.mjs' */
+/** @import { Target } from '../server.mjs' */
+/** @import { Stage } from '../stage.mjs' */
 
 const sizes = { full: { count: 7 }, quick: { count: 2 } };
-const ms = { unit: 'ms', better: 'lower' };
+const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
 
 /** What "≤ 1.9× of bare node" is when more than 1 is better. */
 const ofBareNode = { ws: 1 / 1.9, stdio: 1 / 1.35 };
 
 export const coldStartLines = [
-  {
+  defineLine({
     name: 'cold start',
     sizes,
     metrics: {
@@ -28,8 +33,8 @@ export const coldStartLines = [
       name: 'a bare node, to the byte it writes',
       measure: async ({ size, stage }) => ({ overNode: await bareNodeMs({ count: size.count, env: stage.env, until: 'byte' }) }),
     },
-  },
-  {
+  }),
+  defineLine({
     name: 'cold start, codex as npm installs it',
     sizes,
     codex: 'launcher',
@@ -39,10 +44,12 @@ export const coldStartLines = [
       name: 'node -e 0, to its end',
       measure: async ({ size, stage }) => ({ reply: await bareNodeMs({ count: size.count, env: stage.env, until: 'exit' }) }),
     },
-  },
+  }),
 ];
 
+/** @param {{ target: Target, transport: Transport, stage: Stage, size: { count: number } }} order */
 async function coldStartMs({ target, transport, stage, size }) {
+  /** @type {number[]} */
   const times = [];
   while (times.length < size.count) {
     const startedAt = performance.now();
@@ -57,7 +64,9 @@ async function coldStartMs({ target, transport, stage, size }) {
   return median(times);
 }
 
+/** @param {{ count: number, env: Record<string, string>, until: 'byte' | 'exit' }} order */
 async function bareNodeMs({ count, env, until }) {
+  /** @type {number[]} */
   const times = [];
   while (times.length < count) {
     const startedAt = performance.now();

@@ -1,15 +1,21 @@
 // One process that writes as fast as it can.
 
 import { catFloodSeconds } from '../floors.mjs';
+import { defineLine } from '../line.mjs';
+
+/** @import { Content } from '../content.mjs' */
+/** @import { Peer } from '../peer.mjs' */
+/** @import { Server } from '../server.mjs' */
+/** @import { Stage } from '../stage.mjs' */
 
 export const megabyte = 1_000_000;
 
-const rate = { unit: 'MB/s', better: 'higher' };
-const cpu = { unit: 's/GB', better: 'lower', name: 'processor time of the server' };
-const memory = { unit: 'MB', better: 'lower', name: 'peak memory of the server' };
+const rate = /** @type {const} */ ({ unit: 'MB/s', better: 'higher' });
+const cpu = /** @type {const} */ ({ unit: 's/GB', better: 'lower', name: 'processor time of the server' });
+const memory = /** @type {const} */ ({ unit: 'MB', better: 'lower', name: 'peak memory of the server' });
 
 export const floodLines = [
-  {
+  defineLine({
     name: '1 GiB, pipe',
     sizes: { full: { mebibytes: 1024 }, quick: { mebibytes: 16 } },
     metrics: {
@@ -25,8 +31,8 @@ export const floodLines = [
         return { rate: total / megabyte / (await catFloodSeconds({ files, total })) };
       },
     },
-  },
-  {
+  }),
+  defineLine({
     name: '1 GiB, pipe, binary frames',
     output: 'binary',
     sizes: { full: { mebibytes: 1024 }, quick: { mebibytes: 16 } },
@@ -37,8 +43,8 @@ export const floodLines = [
     },
     codexFrom: '1 GiB, pipe',
     measure: ({ peer, server, stage, size }) => flood({ peer, server, ...pipeFlood(stage, size) }),
-  },
-  {
+  }),
+  defineLine({
     name: '128 MiB, tty',
     sizes: { full: { mebibytes: 128 }, quick: { mebibytes: 4 } },
     metrics: {
@@ -50,14 +56,19 @@ export const floodLines = [
       const argv = ['sh', '-c', 'stty raw -echo; exec cat "$@"', 'sh', ...files];
       return flood({ peer, server, content: stage.content, total, argv, io: 'tty' });
     },
-  },
+  }),
 ];
 
+/**
+ * @param {Stage} stage
+ * @param {{ mebibytes: number }} size
+ */
 function pipeFlood(stage, size) {
   const { files, total } = stage.flood(size.mebibytes);
-  return { content: stage.content, total, argv: ['cat', ...files], io: 'pipe' };
+  return { content: stage.content, total, argv: ['cat', ...files], io: /** @type {const} */ ('pipe') };
 }
 
+/** @param {{ peer: Peer, server: Server, argv: string[], io: 'pipe' | 'tty', content: Content, total: number }} order */
 async function flood({ peer, server, argv, io, content, total }) {
   const cpuBefore = server.cpuSeconds();
   const startedAt = performance.now();
@@ -74,7 +85,7 @@ async function flood({ peer, server, argv, io, content, total }) {
 const pauseMs = 3_000;
 
 export const stoppedReaderLines = [
-  {
+  defineLine({
     name: 'reader stopped during 1 GiB',
     sizes: { full: { mebibytes: 1024, pauseMs }, quick: { mebibytes: 64, pauseMs: 300 } },
     metrics: { peak: { ...memory, atLeast: { ws: 1 / 0.85, stdio: 1 / 0.85 } } },
@@ -90,5 +101,5 @@ export const stoppedReaderLines = [
       await peer.request('process/terminate', { processId: child.id });
       return { peak };
     },
-  },
+  }),
 ];

@@ -1,12 +1,18 @@
 // How the cost of Sluice grows with what it holds. No other server: each figure is compared with the first of its kind.
 
 import { inParallel, median } from '../../scripts/measure.mjs';
+import { defineLine } from '../line.mjs';
 import { echoTimes, startEcho } from './echo.mjs';
 import { megabyte } from './flood.mjs';
 import { prepare, release } from './hundred.mjs';
 import { startIdle } from './memory.mjs';
 import { spawnTimes } from './spawn.mjs';
 
+/** @import { Metric, Transport, Values } from '../line.mjs' */
+/** @import { Peer } from '../peer.mjs' */
+/** @import { Stage } from '../stage.mjs' */
+
+/** @type {{ only: 'sluice', transports: Transport[] }} */
 const sluiceOnly = { only: 'sluice', transports: ['ws'] };
 
 /** Flat within 1.5×. */
@@ -15,6 +21,7 @@ const flat = { ws: 1 / 1.5 };
 const liveCounts = { full: [1, 10, 100, 1000], quick: [1, 10] };
 const connectionCounts = { full: [1, 10, 100], quick: [1, 10] };
 const kibibyte = 1024;
+/** @type {Record<string, number>} */
 const outputs = {
   '1 KiB': kibibyte,
   '32 KiB': 32 * kibibyte,
@@ -23,17 +30,23 @@ const outputs = {
   '1 GiB': kibibyte ** 3,
 };
 
-/** A figure for each of several counts, compared with that for the first. */
-function metricsOf(keys, { key, name, against = `${key} ${keys[0]}`, ...rest }) {
+/**
+ * A figure for each of several counts, compared with that for the first.
+ * @param {readonly (string | number)[]} keys
+ * @param {Pick<Metric, 'unit' | 'better' | 'atLeast'> & { key: string, name: (count: string | number) => string }} figure
+ * @returns {Record<string, Metric>}
+ */
+function metricsOf(keys, { key, name, ...rest }) {
+  const against = `${key} ${keys[0]}`;
   return Object.fromEntries(keys.map((count) => [`${key} ${count}`, { ...rest, name: name(count), against }]));
 }
 
-const spawnFigure = { key: 'spawn', unit: 'ms', better: 'lower' };
-const echoFigure = { key: 'echo', unit: 'µs', better: 'lower' };
-const memoryFigure = { key: 'memory', unit: 'MB', better: 'lower' };
+const spawnFigure = /** @type {const} */ ({ key: 'spawn', unit: 'ms', better: 'lower' });
+const echoFigure = /** @type {const} */ ({ key: 'echo', unit: 'µs', better: 'lower' });
+const memoryFigure = /** @type {const} */ ({ key: 'memory', unit: 'MB', better: 'lower' });
 
 export const growthLines = [
-  {
+  defineLine({
     ...sluiceOnly,
     name: 'growth, live processes',
     sizes: { full: { counts: liveCounts.full, samples: 60 }, quick: { counts: liveCounts.quick, samples: 5 } },
@@ -44,6 +57,7 @@ export const growthLines = [
     },
     async measure({ peer, server, stage, size }) {
       const { content } = stage;
+      /** @type {Values} */
       const values = {};
       await spawnTimes(peer, { io: 'pipe', count: size.samples });
       const echo = await startEcho(peer, { io: 'pipe', content });
@@ -58,8 +72,8 @@ export const growthLines = [
       }
       return values;
     },
-  },
-  {
+  }),
+  defineLine({
     ...sluiceOnly,
     name: 'growth, retained output',
     flags: ['--max-closed-bytes', '2GiB', '--keep-closed-ms', '3600000', '--max-closed', '8192'],
@@ -76,12 +90,12 @@ export const growthLines = [
       await inParallel({ count: size.mebibytes, width: 4 }, () => peer.start({ argv: ['cat', file], content, total }).closed);
       return { 'spawn no': before, 'spawn 1 GB': await spawnP50(peer, size.samples) };
     },
-  },
+  }),
 ];
 
 export const growthTables = [
   ...growthLines,
-  {
+  defineLine({
     ...sluiceOnly,
     name: 'growth, writing processes',
     sizes: {
@@ -95,6 +109,7 @@ export const growthTables = [
       better: 'higher',
     }),
     async measure({ peer, stage, size }) {
+      /** @type {Values} */
       const values = {};
       for (const count of size.counts) {
         const total = Math.floor(size.totalBytes / count);
@@ -105,8 +120,8 @@ export const growthTables = [
       }
       return values;
     },
-  },
-  {
+  }),
+  defineLine({
     ...sluiceOnly,
     name: 'growth, connections',
     sizes: { full: { counts: connectionCounts.full, samples: 100 }, quick: { counts: connectionCounts.quick, samples: 10 } },
@@ -125,13 +140,14 @@ export const growthTables = [
     },
     async measure({ peer, server, stage, size }) {
       const { content } = stage;
+      /** @type {Values} */
       const values = {};
       const peers = [peer];
       await spawnTimes(peer, { io: 'pipe', count: size.samples });
       const echo = await startEcho(peer, { io: 'pipe', content });
       await echoTimes(peer, echo, { content, bytes: 64, count: 5 * size.samples });
       for (const count of size.counts) {
-        for (; peers.length < count; await startIdle(peers.at(-1), { io: 'input', count: 1, content }))
+        for (; peers.length < count; await startIdle(peers[peers.length - 1], { io: 'input', count: 1, content }))
           peers.push(await server.connect());
         const startedAt = performance.now();
         await inParallel({ count: size.samples, width: 8 }, (turn) => peers[turn % count].start({ argv: ['true'] }).closed);
@@ -141,8 +157,8 @@ export const growthTables = [
       }
       return values;
     },
-  },
-  {
+  }),
+  defineLine({
     ...sluiceOnly,
     name: 'growth, output',
     sizes: { full: { outputs: Object.keys(outputs) }, quick: { outputs: Object.keys(outputs).slice(0, 3) } },
@@ -162,10 +178,12 @@ export const growthTables = [
     },
     async measure({ peer, server, stage, size }) {
       await spawnTimes(peer, { io: 'pipe', count: 20 });
+      /** @type {Values} */
       const values = {};
       for (const name of size.outputs) {
         const total = outputs[name];
         const { script, args } = printing(stage, total);
+        /** @type {number[]} */
         const times = [];
         // Small ones are over in a moment, and one moment says little.
         while (times.length < (total > kibibyte ** 2 ? 1 : 20)) {
@@ -178,14 +196,22 @@ export const growthTables = [
       }
       return values;
     },
-  },
+  }),
 ];
 
+/**
+ * @param {Peer} peer
+ * @param {number} count
+ */
 async function spawnP50(peer, count) {
   return median((await spawnTimes(peer, { io: 'pipe', count })).map(({ closed }) => closed));
 }
 
-/** What makes a shell print exactly so many bytes: the file as often as it fits, and a part of it. */
+/**
+ * What makes a shell print exactly so many bytes: the file as often as it fits, and a part of it.
+ * @param {Stage} stage
+ * @param {number} total
+ */
 function printing(stage, total) {
   const whole = Math.floor(total / stage.fileBytes);
   const rest = `head -c ${total - whole * stage.fileBytes} "$1"`;

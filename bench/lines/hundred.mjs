@@ -3,16 +3,23 @@
 import { quantile } from '../../scripts/measure.mjs';
 import { Content } from '../content.mjs';
 import { catFloodSeconds, shellLinesSeconds } from '../floors.mjs';
+import { defineLine } from '../line.mjs';
 import { echoTimes, startEcho } from './echo.mjs';
 import { megabyte } from './flood.mjs';
+
+/** @import { Followed } from '../followed.mjs' */
+/** @import { Peer } from '../peer.mjs' */
+/** @import { Stage } from '../stage.mjs' */
 
 /** Between two echoes, in milliseconds: without it a good moment would count as often as it is short. */
 const pauseMs = 5;
 
-const ms = { unit: 'ms', better: 'lower' };
+const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
+
+/** @typedef {{ script: string, args: string[], content: Content, total: number }} Spec */
 
 export const hundredLines = [
-  {
+  defineLine({
     name: '100 processes at full speed',
     sizes: { full: { count: 100, mebibytes: 10 }, quick: { count: 20, mebibytes: 1 } },
     metrics: {
@@ -30,8 +37,8 @@ export const hundredLines = [
         return { rate: (size.count * total) / megabyte / (await catFloodSeconds({ files, total, count: size.count })) };
       },
     },
-  },
-  {
+  }),
+  defineLine({
     name: 'echo 64 B beside 100 processes at full speed',
     reads: 'nudge',
     sizes: { full: { count: 100, mebibytes: 4 }, quick: { count: 20, mebibytes: 1 } },
@@ -51,8 +58,8 @@ export const hundredLines = [
       ]);
       return { p50: quantile(times, 0.5), p95: quantile(times, 0.95) };
     },
-  },
-  {
+  }),
+  defineLine({
     name: '100 processes of short lines',
     sizes: { full: { count: 100, lines: 4000, warmUps: 10 }, quick: { count: 20, lines: 200, warmUps: 1 } },
     metrics: {
@@ -61,6 +68,7 @@ export const hundredLines = [
     },
     async measure({ peer, server, size }) {
       const block = Buffer.from(Array.from({ length: size.lines }, (_, line) => `line ${line} of the output\n`).join(''));
+      /** @type {Spec} */
       const spec = { script: lineScript(size.lines), args: [], content: new Content(block), total: block.length };
       const specs = Array.from({ length: size.count }, () => spec);
       // A server that has run for a while has compiled what it runs often; all the lines together are less than a second of it.
@@ -78,20 +86,31 @@ export const hundredLines = [
         return { rate: (size.count * size.lines) / seconds };
       },
     },
-  },
+  }),
 ];
 
+/** @param {number} lines */
 function lineScript(lines) {
   return `i=0; while [ $i -lt ${lines} ]; do echo "line $i of the output"; i=$((i + 1)); done`;
 }
 
+/**
+ * @param {Stage} stage
+ * @param {{ count: number, mebibytes: number }} size
+ * @returns {Spec[]}
+ */
 function hundredFloods(stage, { count, mebibytes }) {
   const { files, total } = stage.flood(mebibytes);
   return Array.from({ length: count }, () => ({ script: 'exec cat "$@"', args: files, content: stage.content, total }));
 }
 
-/** Starts processes that wait for a line before they begin, so that how fast they start does not count. */
+/**
+ * Starts processes that wait for a line before they begin, so that how fast they start does not count.
+ * @param {Peer} peer
+ * @param {Spec[]} specs
+ */
 export async function prepare(peer, specs) {
+  /** @type {Followed[]} */
   const children = [];
   for (const { script, args, content, total } of specs) {
     const child = peer.start({ argv: ['sh', '-c', `read go; ${script}`, 'sh', ...args], io: 'input', content, total });
@@ -101,11 +120,16 @@ export async function prepare(peer, specs) {
   return children;
 }
 
-/** Lets them all begin. Seconds from there until the first and until the last has ended. */
+/**
+ * Lets them all begin. Seconds from there until the first and until the last has ended.
+ * @param {Peer} peer
+ * @param {Followed[]} children
+ */
 export async function release(peer, children) {
   const startedAt = performance.now();
   await Promise.all(children.map((child) => peer.write(child, Buffer.from('go\n'))));
   const ends = await Promise.all(children.map(({ closed }) => closed));
+  /** @param {number} moment */
   const secondsTo = (moment) => (moment - startedAt) / 1000;
   return { seconds: secondsTo(Math.max(...ends)), firstSeconds: secondsTo(Math.min(...ends)) };
 }

@@ -3,7 +3,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inParallel } from '../../scripts/measure.mjs';
+import { defineLine } from '../line.mjs';
 import { megabyte } from './flood.mjs';
+
+/** @import { Content } from '../content.mjs' */
+/** @import { Peer } from '../peer.mjs' */
 
 const kibibyte = 1024;
 
@@ -14,7 +18,7 @@ const settleMs = 1_000;
 const firstCount = 20;
 
 export const memoryLines = [
-  {
+  defineLine({
     name: 'idle memory',
     transports: ['ws'],
     sizes: { full: { count: 200, settleMs }, quick: { count: 20, settleMs: 200 } },
@@ -26,6 +30,7 @@ export const memoryLines = [
     async measure({ peer, server, stage, size }) {
       await sleep(size.settleMs);
       const idle = server.memory().now / megabyte;
+      /** @param {'input' | 'tty'} io */
       const perProcess = async (io) => {
         await startIdle(peer, { io, count: firstCount, content: stage.content });
         await sleep(size.settleMs);
@@ -38,8 +43,8 @@ export const memoryLines = [
       const pipe = await perProcess('input');
       return { idle, pipe, tty: await perProcess('tty') };
     },
-  },
-  {
+  }),
+  defineLine({
     name: 'memory after 4000 short processes',
     transports: ['ws'],
     sizes: { full: { count: 4000, settleMs }, quick: { count: 40, settleMs: 200 } },
@@ -49,10 +54,14 @@ export const memoryLines = [
       await sleep(size.settleMs);
       return { after: server.memory().now / megabyte };
     },
-  },
+  }),
 ];
 
-/** `cat` that is never written to. */
+/**
+ * `cat` that is never written to.
+ * @param {Peer} peer
+ * @param {{ io: 'input' | 'tty', count: number, content: Content }} options
+ */
 export async function startIdle(peer, { io, count, content }) {
   for (let number = 0; number < count; number += 1) await peer.start({ argv: ['cat'], io, content }).started;
 }

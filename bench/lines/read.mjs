@@ -1,11 +1,17 @@
 // Paging through output that the server has retained, again and again.
 
+import { defineLine } from '../line.mjs';
 import { megabyte } from './flood.mjs';
+
+/** @import { Followed } from '../followed.mjs' */
+/** @import { Values } from '../line.mjs' */
+/** @import { Peer } from '../peer.mjs' */
+/** @import { Stage } from '../stage.mjs' */
 
 const pages = { page: { name: '64 KiB at a time', maxBytes: 64 * 1024 }, whole: { name: 'all at once', maxBytes: undefined } };
 
 export const readLines = [
-  {
+  defineLine({
     name: 'process/read of 1 MiB',
     sizes: { full: { passes: 150 }, quick: { passes: 5 } },
     metrics: {
@@ -17,6 +23,7 @@ export const readLines = [
       const argv = ['sh', '-c', 'cat "$1"; exec sleep 3600', 'sh', stage.file];
       const child = peer.start({ argv, content: stage.content });
       await child.hasReceived(stage.fileBytes);
+      /** @type {Values} */
       const values = {};
       for (const [key, { maxBytes }] of Object.entries(pages)) {
         await readAll(peer, child, { maxBytes, stage }); // once for the compilers
@@ -26,9 +33,14 @@ export const readLines = [
       }
       return values;
     },
-  },
+  }),
 ];
 
+/**
+ * @param {Peer} peer
+ * @param {Followed} child
+ * @param {{ maxBytes: number | undefined, stage: Stage }} options
+ */
 async function readAll(peer, { id }, { maxBytes, stage }) {
   let [offset, afterSeq] = [0, 0];
   while (offset < stage.fileBytes) {

@@ -2,44 +2,59 @@
 
 import { inParallel, median, quantile } from '../../scripts/measure.mjs';
 import { shellSpawnMs } from '../floors.mjs';
+import { defineLine } from '../line.mjs';
 
-const ms = { unit: 'ms', better: 'lower' };
+/** @import { Values } from '../line.mjs' */
+/** @import { Peer } from '../peer.mjs' */
+
+const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
 const five = { ws: 5, stdio: 5 };
 
-export const spawnLines = ['pipe', 'tty'].map((io) => ({
-  name: `spawn, ${io}`,
-  reads: 'nudge',
-  sizes: { full: { count: 200, warmUps: 600 }, quick: { count: 10, warmUps: 5 } },
-  metrics: {
-    responseP50: { ...ms, name: 'start → response, p50', atLeast: five },
-    responseP95: { ...ms, name: 'start → response, p95', atLeast: five },
-    closedP50: { ...ms, name: 'start → closed, p50', atLeast: five },
-    closedP95: { ...ms, name: 'start → closed, p95', atLeast: five },
-  },
-  async measure({ peer, size }) {
-    // Code that has run is compiled, and what all processes share is there.
-    await spawnTimes(peer, { io, count: size.warmUps });
-    const times = await spawnTimes(peer, { io, count: size.count });
-    const of = (moment, fraction) =>
-      quantile(
-        times.map((time) => time[moment]),
-        fraction,
-      );
-    return {
-      responseP50: of('response', 0.5),
-      responseP95: of('response', 0.95),
-      closedP50: of('closed', 0.5),
-      closedP95: of('closed', 0.95),
-    };
-  },
-  floor: {
-    name: 'fork, exec and wait in a small shell',
-    measure: async ({ size }) => ({ closedP50: await shellSpawnMs(size.count * 2) }),
-  },
-}));
+export const spawnLines = /** @type {const} */ (['pipe', 'tty']).map((io) =>
+  defineLine({
+    name: `spawn, ${io}`,
+    reads: 'nudge',
+    sizes: { full: { count: 200, warmUps: 600 }, quick: { count: 10, warmUps: 5 } },
+    metrics: {
+      responseP50: { ...ms, name: 'start → response, p50', atLeast: five },
+      responseP95: { ...ms, name: 'start → response, p95', atLeast: five },
+      closedP50: { ...ms, name: 'start → closed, p50', atLeast: five },
+      closedP95: { ...ms, name: 'start → closed, p95', atLeast: five },
+    },
+    async measure({ peer, size }) {
+      // Code that has run is compiled, and what all processes share is there.
+      await spawnTimes(peer, { io, count: size.warmUps });
+      const times = await spawnTimes(peer, { io, count: size.count });
+      /**
+       * @param {'response' | 'closed'} moment
+       * @param {number} fraction
+       */
+      const of = (moment, fraction) =>
+        quantile(
+          times.map((time) => time[moment]),
+          fraction,
+        );
+      return {
+        responseP50: of('response', 0.5),
+        responseP95: of('response', 0.95),
+        closedP50: of('closed', 0.5),
+        closedP95: of('closed', 0.95),
+      };
+    },
+    floor: {
+      name: 'fork, exec and wait in a small shell',
+      measure: async ({ size }) => ({ closedP50: await shellSpawnMs(size.count * 2) }),
+    },
+  }),
+);
 
-/** One after the other, in milliseconds. */
+/**
+ * One after the other, in milliseconds.
+ * @param {Peer} peer
+ * @param {{ io: 'pipe' | 'tty', count: number }} options
+ */
 export async function spawnTimes(peer, { io, count }) {
+  /** @type {{ response: number, closed: number }[]} */
   const times = [];
   while (times.length < count) {
     const startedAt = performance.now();
@@ -54,7 +69,7 @@ export async function spawnTimes(peer, { io, count }) {
 const widths = { 1: 'one', 8: 'eight', 32: 'thirtyTwo' };
 
 export const spawnRateLines = [
-  {
+  defineLine({
     name: 'spawn rate',
     reads: 'nudge',
     sizes: { full: { count: 256, warmUps: 600 }, quick: { count: 32, warmUps: 5 } },
@@ -66,10 +81,12 @@ export const spawnRateLines = [
     },
     async measure({ peer, server, size }) {
       await spawnTimes(peer, { io: 'pipe', count: size.warmUps });
+      /** @type {Values} */
       const values = {};
+      /** @type {number[]} */
       const cpu = [];
       for (const [width, name] of Object.entries(widths)) {
-        const before = server.cpuSeconds('reaped');
+        const before = server.cpuSeconds('family');
         const startedAt = performance.now();
         await inParallel({ count: size.count, width: Number(width) }, async () => {
           const child = peer.start({ argv: ['true'] });
@@ -77,7 +94,7 @@ export const spawnRateLines = [
           await child.closed;
         });
         values[name] = size.count / ((performance.now() - startedAt) / 1000);
-        cpu.push(((server.cpuSeconds('reaped') - before) * 1000) / size.count);
+        cpu.push(((server.cpuSeconds('family') - before) * 1000) / size.count);
       }
       return { ...values, cpu: median(cpu) };
     },
@@ -85,5 +102,5 @@ export const spawnRateLines = [
       name: 'fork, exec and wait in a small shell',
       measure: async ({ size }) => ({ one: 1000 / (await shellSpawnMs(size.count * 2)) }),
     },
-  },
+  }),
 ];

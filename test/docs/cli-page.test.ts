@@ -13,7 +13,7 @@ const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
 
 describe('docs/cli.md', () => {
   test('is what the manuals generate', () => {
-    const generated = execFileSync(process.execPath, ['scripts/generate-docs.mjs', '--print', 'cli'], {
+    const generated = execFileSync(process.execPath, ['scripts/docs/generate-docs.mjs', '--print', 'cli'], {
       cwd: root,
       encoding: 'utf8',
     });

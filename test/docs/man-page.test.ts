@@ -24,7 +24,10 @@ describe('the man page', () => {
   let lines: string[] = [];
 
   before(() => {
-    const made = spawnSync(process.execPath, ['scripts/generate-docs.mjs', '--print', 'man'], { cwd: root, encoding: 'utf8' });
+    const made = spawnSync(process.execPath, ['scripts/docs/generate-docs.mjs', '--print', 'man'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
     assert.equal(made.stderr, '');
     page = made.stdout;
     lines = page.split('\n');

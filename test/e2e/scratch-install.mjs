@@ -26,7 +26,10 @@ export function scratchInstall({ name, version, program, scripts = 'ignore' }) {
   return executable;
 }
 
-/** Anyone may make a folder of this name below the temporary folder; a program is run only from one that this user made. */
+/**
+ * Anyone may make a folder of this name below the temporary folder; a program is run only from one that this user made.
+ * @param {string} folder
+ */
 function ownFolder(folder) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { uid, mode } = lstatSync(folder);
@@ -34,7 +37,11 @@ function ownFolder(folder) {
   return folder;
 }
 
-/** Installed beside its place and then renamed: what is in its place is complete, also when two runs install at the same time. */
+/**
+ * Installed beside its place and then renamed: what is in its place is complete, also when two runs install at the same time.
+ * @param {string} home
+ * @param {{ spec: string, scripts: 'run' | 'ignore' }} what
+ */
 function installInto(home, { spec, scripts }) {
   process.stderr.write(`installing ${spec} …\n`);
   const partial = mkdtempSync(`${home}.`);
@@ -46,7 +53,8 @@ function installInto(home, { spec, scripts }) {
     if (status !== 0) throw new Error(`npm install ${spec} ended with code ${status}`);
     renameSync(partial, home);
   } catch (error) {
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error; // another run was faster
+    const isThere = error instanceof Error && 'code' in error && (error.code === 'ENOTEMPTY' || error.code === 'EEXIST');
+    if (!isThere) throw error; // else another run was faster
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const script = fileURLToPath(new URL('../../scripts/churn.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/long-runs/churn.mjs', import.meta.url));
 
 test('a short churn of processes leaves nothing behind; `npm run churn` is the long one', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, '--count', '200', '--wait-ms', '2000'], {

@@ -2,16 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Client, connect } from '#src/index.js';
-import { readProcTable } from '#src/process/proc-table.js';
 import { isExecError } from '#src/protocol/index.js';
 import { bothKinds, env, openPipe, shell } from '../contract/connector.js';
 import { eventually, settled } from '../support/eventually.js';
 import { fewerThan } from '../support/few-descriptors.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { descriptorCount, watchdogsOf } from '../support/proc.js';
 import { living } from '../support/processes.js';
 import { giveDescriptors, leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -64,11 +63,11 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts: { reconnectMs: 0 } });
     await succeed(client);
-    const [guard] = await guardsOf(server);
+    const [guard] = watchdogsOf(pidOf(server));
     await settled(async () => openDescriptors(server)); // those of the process that has ended are given back
     takeDescriptors(pidOf(server));
     process.kill(guard ?? assert.fail('no guard'), 'SIGKILL');
-    await eventually(async () => assert.deepEqual(await guardsOf(server), []));
+    await eventually(async () => assert.deepEqual(watchdogsOf(pidOf(server)), []));
     leaveDescriptors(pidOf(server), 2); // enough for a terminal, too few for a guard
     assert.equal(await failureOf(client, { kind: 'pty', rows: 24, cols: 80 }), 'outOfResources');
     giveDescriptors(pidOf(server));
@@ -165,14 +164,6 @@ async function failureOf(client: Client, io: (typeof kinds)[number][1], more?: '
   }
 }
 
-async function guardsOf(server: SluiceServer): Promise<number[]> {
-  const { entries } = await readProcTable();
-  return entries
-    .filter(({ ppid, isZombie }) => ppid === pidOf(server) && !isZombie)
-    .map(({ pid }) => pid)
-    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sluice-watchdog'));
-}
-
 function openDescriptors(server: SluiceServer): number {
-  return readdirSync(`/proc/${pidOf(server)}/fd`).length;
+  return descriptorCount(pidOf(server));
 }

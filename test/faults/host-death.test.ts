@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readProcTable } from '#src/process/proc-table.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { watchdogsOf } from '../support/proc.js';
 import { identify, living } from '../support/processes.js';
 
 const hostPath = fileURLToPath(new URL('../fixtures/host.js', import.meta.url));
@@ -38,10 +37,10 @@ for (const backend of ['linux', 'portable'] as const) {
     test('a watchdog that was killed is replaced and does its work', async () => {
       const { host, pids } = await startHost(backend, 'wait');
       const processes = await identify(pids);
-      const [watchdog] = await watchdogsOf(host);
+      const [watchdog] = watchdogsOf(host.pid);
       process.kill(watchdog ?? assert.fail('no watchdog'), 'SIGKILL');
       await eventually(async () => {
-        const [replacement] = await watchdogsOf(host);
+        const [replacement] = watchdogsOf(host.pid);
         assert.ok(replacement !== undefined && replacement !== watchdog);
       });
       host.kill('SIGKILL');
@@ -54,13 +53,4 @@ async function startHost(backend: string, ending: string): Promise<{ host: Child
   const host = spawn(process.execPath, [hostPath, backend, ending], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(createInterface(host.stdout), 'line')) as [string];
   return { host, pids: JSON.parse(line) as number[] };
-}
-
-/** Direct children of the host that lead no started process: the leaders announced their own pids. */
-async function watchdogsOf(host: ChildProcess): Promise<number[]> {
-  const { entries } = await readProcTable();
-  return entries
-    .filter(({ ppid, isZombie }) => ppid === host.pid && !isZombie)
-    .filter(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sluice-watchdog'))
-    .map(({ pid }) => pid);
 }

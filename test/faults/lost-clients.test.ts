@@ -3,17 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
 import { connect as connectSocket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { connect } from '#src/index.js';
-import { readProcTable } from '#src/process/proc-table.js';
 import { env } from '../contract/connector.js';
 import { collect, ended, startSluice } from '../support/cli.js';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { childrenOf, descriptorCount } from '../support/proc.js';
 import { living } from '../support/processes.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
@@ -53,7 +52,7 @@ describe('a client that goes away', { concurrency: true }, () => {
       await using server = await SluiceServer.start(kind, ['--log-level', 'error']);
       await using client = await connect(server.url);
       await client.run(['true'], { env });
-      const descriptors = await settled(() => descriptorsOf(server));
+      const descriptors = await settled(() => descriptorCount(server.child.pid));
       const talk = kind === 'unix' ? talkOverSocket : talkOverWebSocket;
       for (let count = 0; count <= conversation.length; count += 1) {
         await Promise.all(leavings.map(async (leaving) => talk(server.url, count, leaving)));
@@ -61,7 +60,7 @@ describe('a client that goes away', { concurrency: true }, () => {
       await eventually(async () => {
         const others = (await client.list({ scope: 'all' })).filter(({ argv }) => argv[0] !== 'true');
         assert.deepEqual(others, []);
-        assert.deepEqual([await childrenOf(server), descriptorsOf(server)], [1, descriptors]); // its guard
+        assert.deepEqual([childrenOf(server.child.pid).length, descriptorCount(server.child.pid)], [1, descriptors]); // its guard
       });
       assert.deepEqual(server.log, []);
     });
@@ -146,12 +145,4 @@ async function talkOverWebSocket(url: string, count: number, leaving: Leaving): 
   if (leaving === 'end') socket.close();
   else socket.terminate();
   if (socket.readyState !== socket.CLOSED) await once(socket, 'close');
-}
-
-function descriptorsOf({ child }: SluiceServer): number {
-  return readdirSync(`/proc/${child.pid}/fd`).length;
-}
-
-async function childrenOf({ child }: SluiceServer): Promise<number> {
-  return (await readProcTable()).entries.filter(({ ppid }) => ppid === child.pid).length;
 }

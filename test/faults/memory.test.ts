@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Client, connect } from '#src/index.js';
@@ -10,6 +9,7 @@ import { type Io, isExecError } from '#src/protocol/index.js';
 import { bothKinds, env, openPipe, shell, terminal } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { descriptorCount } from '../support/proc.js';
 import { setSoftLimit } from '../support/rlimits.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 
@@ -53,7 +53,7 @@ describe('a server', { concurrency: true }, () => {
       await using server = await SluiceServer.start('websocket', [], launch);
       await using client = await connect(server.url);
       await succeeds(client);
-      const descriptors = readdirSync(`/proc/${server.child.pid}/fd`).length;
+      const descriptors = descriptorCount(server.child.pid);
       server.child.kill('SIGUSR2');
       const [, errno = ''] = failure.split(' ');
       const failing = failure.startsWith('ptsname_r')
@@ -63,7 +63,7 @@ describe('a server', { concurrency: true }, () => {
           : [openPipe, terminal];
       const isRefused = async (io: Io) => assert.match(await problemOf(client, io), new RegExp(`outOfResources .*${errno}`));
       for (const io of failing) await eventually(async () => isRefused(io)); // the signal may take its time
-      await eventually(() => assert.equal(readdirSync(`/proc/${server.child.pid}/fd`).length, descriptors));
+      await eventually(() => assert.equal(descriptorCount(server.child.pid), descriptors));
       server.child.kill('SIGUSR2');
       await eventually(async () => succeeds(client));
     });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
-const script = fileURLToPath(new URL('../../scripts/soak.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/long-runs/soak.mjs', import.meta.url));
 
 guardAgainstLeaks();
 

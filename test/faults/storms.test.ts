@@ -1,13 +1,13 @@
 // Hundreds of processes with much output or large requests: what they cost the server in memory is given back.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { connect } from '#src/index.js';
 import { env, openPipe } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { fewerThan } from '../support/few-descriptors.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { memoryOf } from '../support/proc.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const mib = 1024 * 1024;
@@ -72,8 +72,7 @@ function assertKeptAtMost(limit: number, kept: number): void {
   assert.ok(kept <= limit, `${Math.round(kept / mib)} MiB more than before`);
 }
 
-/** Of its own memory. Code of Node that a storm runs for the first time is resident from then on too, but belongs to all programs. */
+/** Its own memory. Code of Node that a storm runs for the first time stays resident too, but is shared by all programs. */
 function heldBytes({ child }: SluiceServer): number {
-  const [, kib] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-  return Number(kib) * 1024;
+  return memoryOf(child.pid).own;
 }

@@ -2,13 +2,13 @@
 // server, whose other clients must notice nothing of it.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { type Client, type ProcessHandle, connect } from '#src/index.js';
 import { isExecError } from '#src/protocol/index.js';
 import { bothKinds, env, openPipe, shell, terminal } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { memoryOf } from '../support/proc.js';
 import { living } from '../support/processes.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
@@ -170,6 +170,5 @@ async function announced(child: ProcessHandle): Promise<number> {
 }
 
 function residentBytes({ child }: SluiceServer): number {
-  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
-  return Number(kibibytes) * 1024;
+  return memoryOf(child.pid).now;
 }

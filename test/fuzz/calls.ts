@@ -3,7 +3,7 @@
 
 import { requests } from '#src/protocol/methods.js';
 import { notifications } from '#src/protocol/notifications.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 export interface Call {
   readonly method: string;

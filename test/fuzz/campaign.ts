@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type FuzzCase, makeCase } from './cases.js';
 import { type Guise, guises } from './guises.js';
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import { type Surroundings, endEverything, runCase } from './run-case.js';
 import { type Belongings, FuzzTarget } from './target.js';
 

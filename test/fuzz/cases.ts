@@ -5,7 +5,7 @@ import { brokenFrame, clientFrame, fragmented, opcodes } from './frames.js';
 import { type Meaning, meaningOfBinaryMessage, meaningOfLine, meaningOfTextMessage } from './meaning.js';
 import { immense, oneLine, withBrokenBytes, withDuplicateKey, withStrangeText, withStrangeValue } from './mutations.js';
 import { type Guise, guises } from './guises.js';
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import { strangeRequest } from './strange-requests.js';
 
 export type Transport = 'stdio' | 'unix' | 'websocket';

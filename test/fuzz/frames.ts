@@ -1,7 +1,7 @@
 // WebSocket frames as a client sends them, whole, in fragments and broken in every way RFC 6455 has a rule about.
 
 import { sessionPlaceholder } from './calls.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 

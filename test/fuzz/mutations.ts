@@ -1,6 +1,6 @@
 // A message that is nearly right: one that was, with something done to its values or to its text.
 
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 /** Values that readers of JSON have stumbled over. */
 const strangeValues: readonly unknown[] = [

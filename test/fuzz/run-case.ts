@@ -4,7 +4,7 @@ import type { RawPeer } from '../support/raw-peer.js';
 import { sessionPlaceholder } from './calls.js';
 import type { FuzzCase, Input } from './cases.js';
 import { clientFrame, opcodes } from './frames.js';
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import { ReplyBook } from './reply-book.js';
 import type { FuzzTarget } from './target.js';
 import type { Wire } from './wire.js';

@@ -1,7 +1,7 @@
 // What may knock at an HTTP server's door in place of a good WebSocket handshake.
 
 import type { Input } from './cases.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 const upgrade = [
   'Connection: Upgrade',

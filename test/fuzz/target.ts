@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { readProcTable } from '#src/process/proc-table.js';
+import { childrenOf, descriptorCount, memoryOf } from '../support/proc.js';
 import { overUnixSocket, overWebSocket } from '../support/raw-connections.js';
 import type { RawPeer } from '../support/raw-peer.js';
 import { program } from '../support/sluice-server.js';
@@ -186,14 +186,13 @@ export class FuzzTarget implements AsyncDisposable {
 
   async belongings(): Promise<Belongings> {
     const pid = this.#program.child.pid ?? assert.fail('no pid');
-    const table = await readProcTable();
     return {
       sessions: await this.metric('sluice_sessions'),
       connections: await this.metric('sluice_connections'),
       processes: await this.metric('sluice_processes'),
-      descriptors: readdirSync(`/proc/${pid}/fd`).length,
-      children: table.entries.filter(({ ppid }) => ppid === pid).length,
-      residentMiB: Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024),
+      descriptors: descriptorCount(pid),
+      children: childrenOf(pid).length,
+      residentMiB: Math.round(memoryOf(pid).now / 1024 / 1024),
       liveMiB: Math.round((await this.#program.weight()) / 1024 / 1024),
     };
   }

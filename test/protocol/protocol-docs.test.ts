@@ -9,7 +9,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 test('docs/protocol.md is what the method table generates', () => {
-  const generated = execFileSync(process.execPath, ['scripts/generate-docs.mjs', '--print'], { cwd: root, encoding: 'utf8' });
+  const generated = execFileSync(process.execPath, ['scripts/docs/generate-docs.mjs', '--print'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   const committed = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
   if (committed === generated) return;
   const [was, is] = [committed.split('\n'), generated.split('\n')];

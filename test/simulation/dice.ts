@@ -1,6 +1,8 @@
 // Seeded luck. Every actor throws dice of its own, so that taking one actor out of a scenario leaves the luck of the others as
 // it was: that is what lets a failing scenario shrink.
 
+import { Random } from '../support/random.js';
+
 /** How long things take: mostly no time at all, so that the order is decided by the dice, and sometimes very long. */
 const delays = [
   { share: 0.6, upToMs: 0 },
@@ -10,25 +12,22 @@ const delays = [
 ] as const;
 
 export class Dice {
-  #state: number;
+  readonly #random: Random;
 
   constructor(seed: number, actor: string) {
     let hash = 0x811c9dc5 ^ seed;
     for (let at = 0; at < actor.length; at += 1) hash = Math.imul(hash ^ actor.charCodeAt(at), 0x01000193);
-    this.#state = hash | 0;
+    this.#random = new Random(hash);
   }
 
   /** From 0 up to, but not, 1. */
   next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    return this.#random.next();
   }
 
   /** A whole number from 0 up to, but not, the limit. */
   below(limit: number): number {
-    return Math.floor(this.next() * limit);
+    return this.#random.below(limit);
   }
 
   delayMs(): number {

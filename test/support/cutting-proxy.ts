@@ -52,6 +52,14 @@ export class CuttingProxy implements AsyncDisposable {
     return this.#cuts;
   }
 
+  /** Cuts whatever is connected, now. */
+  cut(): void {
+    for (const socket of this.#sockets) {
+      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
+      else socket.resetAndDestroy();
+    }
+  }
+
   /** Cuts whatever is connected, so many times, at random moments. */
   cutRandomly(times: number): void {
     void this.#cutRandomly(times);
@@ -60,7 +68,7 @@ export class CuttingProxy implements AsyncDisposable {
   /** Cuts whatever is connected, and lets nobody through until the returned function is called. */
   block(): () => void {
     this.#isBlocked = true;
-    this.#cut();
+    this.cut();
     return () => (this.#isBlocked = false);
   }
 
@@ -74,7 +82,7 @@ export class CuttingProxy implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#cut();
+    this.cut();
     this.#server.close();
     await once(this.#server, 'close');
   }
@@ -85,17 +93,10 @@ export class CuttingProxy implements AsyncDisposable {
       const isEarly = this.#saidBytes < greetingBytes;
       if (this.#sockets.size === 0 || (isEarly && this.#earlyCuts === mostEarlyCuts)) continue;
       this.#earlyCuts = isEarly ? this.#earlyCuts + 1 : 0;
-      this.#cut();
+      this.cut();
       this.#cuts += 1;
       for (const { count, reached } of this.#waiting) if (this.#cuts >= count) reached();
       this.#waiting = this.#waiting.filter(({ count }) => this.#cuts < count);
-    }
-  }
-
-  #cut(): void {
-    for (const socket of this.#sockets) {
-      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
-      else socket.resetAndDestroy();
     }
   }
 

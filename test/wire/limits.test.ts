@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { memoryOf } from '../support/proc.js';
 import { overUnixSocket, overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -141,7 +141,7 @@ describe('limits', () => {
       const { code, message } = errorOf(await peer.reply(-1));
       assert.equal(code, -32600);
       assert.match(message, what === 'deep' ? /nested deeper than 64 levels/ : /more than 262144 values/);
-      const peakMiB = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+      const peakMiB = memoryOf(server.child.pid).peak / 1024 / 1024;
       assert.ok(peakMiB < 450, `${peakMiB} MiB`);
     });
   }

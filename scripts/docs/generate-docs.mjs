@@ -1,0 +1,29 @@
+// Writes the pages in docs that are derived from the built program. With --print, one of them to stdout instead: `--print cli`,
+// `--print man` for the man page, which the build writes; without a name docs/protocol.md.
+
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { cliPage } from './cli-page.mjs';
+import { manPage } from './man-page.mjs';
+import { protocolPage } from './protocol-page.mjs';
+import { root } from '../tool.mjs';
+
+const { values, positionals } = parseArgs({ options: { print: { type: 'boolean', default: false } }, allowPositionals: true });
+
+if (values.print) process.stdout.write(await page(positionals[0] ?? 'protocol'));
+else for (const name of ['protocol', 'cli']) writeFileSync(path.join(root, 'docs', `${name}.md`), await page(name));
+
+/** @param {string} name */
+async function page(name) {
+  switch (name) {
+    case 'protocol':
+      return protocolPage();
+    case 'cli':
+      return cliPage();
+    case 'man':
+      return manPage();
+    default:
+      throw new Error(`there is no page "${name}"; there are protocol, cli and man`);
+  }
+}

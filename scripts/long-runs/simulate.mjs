@@ -1,0 +1,52 @@
+// Plays scenarios in which everything goes wrong that can, on simulated time, wires and programs, and stops at the first in which
+// a promise is broken: with the smallest scenario that breaks it, what happened in it, and the command that shows it again.
+//
+//   npm run simulate -- --seeds 100000 [--from 1]   that many scenarios; each seed is one
+//   npm run simulate -- --seed 123456               one of them, told step by step
+
+import { parseArgs } from 'node:util';
+import { report, runSeed, shrink } from '../../dist-test/simulation/seeds.js';
+import { wholeNumber } from '../measure.mjs';
+
+/** Scenarios between two lines about how far it has come. */
+const linesEvery = 5_000;
+
+const { values: options } = parseArgs({
+  options: { seed: { type: 'string' }, seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' } },
+});
+
+if (options.seed === undefined) await playMany(wholeNumber('from', options.from), wholeNumber('seeds', options.seeds));
+else await playOne(wholeNumber('seed', options.seed));
+
+/** @param {number} seed */
+async function playOne(seed) {
+  const played = await runSeed(seed, { traced: true });
+  console.log(report(played));
+  if (played.failure === undefined) return;
+  console.log('\nlooking for the smallest scenario that breaks in the same way …\n');
+  console.log(report(await shrink(seed)));
+  process.exitCode = 1;
+}
+
+/**
+ * @param {number} first
+ * @param {number} count
+ */
+async function playMany(first, count) {
+  const startedAt = performance.now();
+  let events = 0;
+  for (let played = 1; played <= count; played += 1) {
+    const outcome = await runSeed(first + played - 1);
+    events += outcome.events;
+    if (outcome.failure !== undefined) {
+      console.log(report(await shrink(outcome.seed)));
+      process.exitCode = 1;
+      return;
+    }
+    if (played % linesEvery === 0 || played === count) {
+      const seconds = (performance.now() - startedAt) / 1000;
+      const speed = `${seconds.toFixed(0)} s, ${(played / seconds).toFixed(0)} a second`;
+      console.log(`${played} seeds, ${events} events, nothing broke (${speed})`);
+    }
+  }
+}

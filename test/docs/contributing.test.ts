@@ -1,0 +1,42 @@
+// What a contributor is told to open or to run is there.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+
+describe('the page for contributors', () => {
+  test('names files and folders that are there', () => {
+    const named = Array.from(
+      page.matchAll(/[`(]((?:src|test|docs|examples|scripts|\.ci)\/[\w./-]+)[`)]/g),
+      ([, name = '']) => name,
+    );
+    assert.ok(named.length > 30);
+    assert.deepEqual(
+      named.filter((name) => !existsSync(join(root, name))),
+      [],
+    );
+  });
+
+  test('names commands that are there', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+    const named = Array.from(page.matchAll(/npm run ([\w:-]+)/g), ([, name = '']) => name);
+    assert.ok(named.length > 4);
+    assert.deepEqual(
+      named.filter((name) => scripts[name] === undefined),
+      [],
+    );
+  });
+
+  test('names every room', () => {
+    const rooms = ['base', 'cli', 'client', 'local', 'process', 'protocol', 'rpc', 'runner', 'server', 'transport'];
+    assert.deepEqual(
+      Array.from(page.matchAll(/^- `src\/(\w+)`/gm), ([, room = '']) => room).toSorted((a, b) => a.localeCompare(b)),
+      rooms,
+    );
+  });
+});
