@@ -5,8 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { tableHead, tableRow } from './measure.mjs';
-import { modulesOf } from './pack.mjs';
-import { piecesOf, piecesOfText } from './source-pieces.mjs';
+import { piecesOf } from './source-pieces.mjs';
 import { root } from './tool.mjs';
 
 const compiled = path.join(root, 'dist');
@@ -60,7 +59,7 @@ class Script {
   #isRun;
 
   constructor(file) {
-    this.#pieces = file.endsWith('.pack') ? piecesOfPack(file) : piecesOf(file);
+    this.#pieces = piecesOf(file);
     this.#isRun = new Uint8Array(this.#pieces.length);
   }
 
@@ -85,12 +84,6 @@ class Script {
     }
     return low;
   }
-}
-
-function piecesOfPack(pack) {
-  return modulesOf(pack).flatMap(({ offset, code, map }) =>
-    piecesOfText(code, map, path.dirname(pack)).map((piece) => ({ ...piece, offset: piece.offset + offset })),
-  );
 }
 
 /** As the compiler sees it: of types and comments nothing is left to be run, and imports do nothing but load. */
