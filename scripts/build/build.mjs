@@ -1,7 +1,7 @@
-// Builds the package into dist: compiles src, drops what an older source left behind, packs the command line, and derives the
+// Builds the package into dist: compiles src, drops what an older source left behind, bundles the command line, and derives the
 // JSON Schema of the protocol and the man page.
 
-import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bundleCommandLine } from './bundle.mjs';
 import { root, succeeds, tool } from '../tool.mjs';
@@ -12,8 +12,6 @@ const output = path.join(root, 'dist');
 if (!succeeds(tool('tsc'), ['-b', 'tsconfig.json'])) process.exit(1);
 removeOrphans();
 await bundleCommandLine(output, path.join(output, 'bin'));
-// The program before it was packed: npx goes on linking to it in checkouts where it once did.
-chmodSync(path.join(output, 'cli', 'main.js'), 0o755);
 await writeSchema(path.join(output, 'protocol', 'schema.json'));
 await writeManPage(path.join(output, 'sluice.1'));
 

@@ -1,7 +1,7 @@
 // Signals that this program was started to ignore, as nohup and a shell's "&" do it. Node forgets them before any script runs, so the
 // shell at the head of the program hands them on. Such a signal is neither passed to a command nor the end of us.
 
-/** Named by scripts/build/starter.mjs, without their SIG. Others, such as SIGCHLD, Sluice needs for itself. */
+/** Named in sluice.cjs, without their SIG. Others, such as SIGCHLD, Sluice needs for itself. */
 const inheritable = [
   'SIGHUP',
   'SIGINT',

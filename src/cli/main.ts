@@ -1,4 +1,3 @@
-#!/usr/bin/env -S node --
 // Find the command, run it, set its exit status. The only place that reads argv.
 
 import { readWords } from './command.js';
@@ -39,9 +38,15 @@ async function endWithFault(error: Error): Promise<void> {
 
 process.on('uncaughtException', (error) => void endWithFault(error));
 
-try {
-  ignoreInherited(process.env);
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  process.exitCode = await statusOf(error);
+/** Sets the exit status of the process: a failure until the command has returned its own, so that one that never returns is no success. */
+async function run(): Promise<void> {
+  process.exitCode = ownFailure;
+  try {
+    ignoreInherited(process.env);
+    process.exitCode = await main(process.argv.slice(2));
+  } catch (error) {
+    process.exitCode = await statusOf(error);
+  }
 }
+
+void run();

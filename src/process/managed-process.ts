@@ -1,131 +1,103 @@
 // One process: child, log, stdin and the rules between them. The only writer of its log.
 
-import type { Clock, Timer } from '../base/clock.js';
+import type { Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
-import { type EndReason, type Ending, type ProcessId, type ProcessStatus, type Size, execError } from '../protocol/index.js';
-import type { Backend, Child, ProcessTree, WaitStatus } from './child.js';
+import {
+  type EndReason,
+  type Ending,
+  type Io,
+  type ProcessId,
+  type ProcessStatus,
+  type Size,
+  type Stream,
+  execError,
+} from '../protocol/index.js';
+import type { Child, ProcessTree, WaitStatus } from './child.js';
 import { chunkBytes } from './chunk-memory.js';
-import { type KeptRequest, type RequestLimits, metadataOf } from './kept-request.js';
-import { OutputLog, type Retention } from './output-log.js';
-import { type SpawnSpec, spawnChild } from './spawn.js';
-import { type Sending, type StdinLimits, StdinWriter, type WriteStatus } from './stdin-writer.js';
+import { type KeptRequest, metadataOf } from './kept-request.js';
+import { OutputLog } from './output-log.js';
+import type { ProcessContext, ProcessOptions } from './process-options.js';
+import { spawnChild } from './spawn.js';
+import { type Sending, StdinWriter, type WriteStatus } from './stdin-writer.js';
 import { Termination } from './termination.js';
 
-export interface ProcessLimits extends Retention, StdinLimits, RequestLimits {
-  /** The child is held back while a reader has this much yet to take. */
-  readonly readerWindowBytes: number;
-  /** After the exit, output of descendants is awaited until this long has passed without any. */
-  readonly drainQuietMs: number;
-  /** After the exit, output of descendants is awaited no longer than this. */
-  readonly drainLimitMs: number;
-  /** Grace between SIGTERM and SIGKILL when the caller names none. */
-  readonly forceAfterMs: number;
-}
+/** `held` while the slowest reader is a window behind: the child then waits in its full pipe, and nothing piles up here. */
+type Output = 'flowing' | 'held' | 'ended';
 
-export interface ProcessOptions {
-  readonly id: ProcessId;
-  readonly spec: SpawnSpec;
-  readonly timeoutMs: number | undefined;
-  readonly idleTimeoutMs: number | undefined;
-  /** Grace between SIGTERM and SIGKILL when the caller who ends it names none; the limits' when absent. */
-  readonly forceAfterMs: number | undefined;
-  readonly metadata: Record<string, unknown> | undefined;
-  /** Whether what is needed to start the same again is kept; it is not when absent. */
-  readonly restartable?: boolean;
-  /** What becomes of descendants that are left when the process has ended and its output is drained; they are kept when absent. */
-  readonly leftovers?: 'keep' | 'end';
-}
-
-/** Told of every byte, for whoever counts them. */
-export interface ByteCounter {
-  /** Written by a process. */
-  output(bytes: number): void;
-  /** Forgotten to stay within retention. */
-  dropped(bytes: number): void;
-}
-
-export interface ProcessContext {
-  readonly backend: Backend;
-  readonly clock: Clock;
-  readonly limits: ProcessLimits;
-  readonly counter: ByteCounter;
-}
+type State =
+  | { readonly kind: 'running'; readonly child: Child; readonly output: Output; readonly endReason: EndReason | undefined }
+  /** The process has ended; its output has not, or its tree is being ended. */
+  | { readonly kind: 'draining'; readonly child: Child; readonly output: Output; readonly ending: Ending }
+  /** An ended process is kept for a while; its child, with sockets and timers, is not. */
+  | { readonly kind: 'closed'; readonly ending: Ending };
 
 export class ManagedProcess {
   readonly id: ProcessId;
+  readonly pid: number;
+  readonly tree: ProcessTree;
   readonly log: OutputLog;
   readonly request: KeptRequest;
   /** Grace between SIGTERM and SIGKILL when the caller who ends it names none. */
   readonly forceAfterMs: number;
   readonly #leftovers: 'keep' | 'end';
-  readonly #clock: Clock;
-  readonly #limits: ProcessLimits;
-  readonly pid: number;
-  readonly tree: ProcessTree;
-  /** Let go of once closed: an ended process is kept for a while, its sockets and timers need not be. */
-  #child: Child | undefined;
-  readonly #hasTerminal: boolean;
+  readonly #context: ProcessContext;
   readonly #stdin: StdinWriter;
   readonly #termination: Termination;
-  readonly #startedAt: number;
-  #timers: Timer[] = [];
   readonly #exited = deferred<Ending>();
   readonly #closed = deferred<void>();
-  readonly #counter: ByteCounter;
+  readonly #startedAt: number;
   #lastOutputAt: number;
-  #endReason: EndReason | undefined;
-  #ending: Ending | undefined;
-  #isClosed = false;
-  #isHeld = false;
-  #size: Size | undefined;
-  #hasOutputEnded = false;
-  #survivors: readonly number[] = [];
+  #state: State;
+  #io: Io;
+  #timeout: Timer | undefined;
+  /** For silence: of the running process, then of what it leaves behind. */
+  #silence: Timer | undefined;
 
   /** Spawns at once; throws `ExecError` spawnFailed when the command cannot run. `request` is what is kept of the options. */
   constructor(options: ProcessOptions, context: ProcessContext, request: KeptRequest) {
+    const { backend, clock, limits } = context;
     this.id = options.id;
     this.request = request;
-    this.forceAfterMs = options.forceAfterMs ?? context.limits.forceAfterMs;
+    this.forceAfterMs = options.forceAfterMs ?? limits.forceAfterMs;
     this.#leftovers = options.leftovers ?? 'keep';
-    this.#clock = context.clock;
-    this.#limits = context.limits;
-    this.log = new OutputLog(context.limits);
-    this.#counter = context.counter;
+    this.#context = context;
+    this.#io = request.spec.io;
+    this.log = new OutputLog(limits);
     this.log.onRead(() => this.#adjustHold());
-    this.#startedAt = this.#clock.now();
-    this.#lastOutputAt = this.#clock.elapsed();
-    this.#child = spawnChild(context.backend, options.spec, {
+    this.#startedAt = clock.now();
+    this.#lastOutputAt = clock.elapsed();
+    const child = spawnChild(backend, options.spec, {
       output: (stream, bytes) => this.#onOutput(stream, bytes),
       streamEnded: (stream) => this.log.endStream(stream),
       exited: (status, outputComplete) => this.#onExited(status, outputComplete),
       ended: () => this.#onOutputEnded(),
     });
-    this.pid = this.#child.pid;
-    this.tree = this.#child.tree;
-    this.#hasTerminal = this.#child.resize !== undefined;
-    this.#stdin = new StdinWriter(options.id, this.#child.input, context.limits);
-    this.#termination = new Termination(this.#child, this.#clock, (survivors) => this.#onTreeGone(survivors));
-    if (options.timeoutMs !== undefined) this.#after(options.timeoutMs, () => this.terminate('timedOut', undefined));
-    if (options.idleTimeoutMs !== undefined) this.#watchIdle(options.idleTimeoutMs);
+    this.#state = { kind: 'running', child, output: 'flowing', endReason: undefined };
+    this.pid = child.pid;
+    this.tree = child.tree;
+    this.#stdin = new StdinWriter(options.id, child.input, limits);
+    this.#termination = new Termination(child, clock, (survivors) => this.#onTreeGone(survivors));
+    const { timeoutMs, idleTimeoutMs } = options;
+    if (timeoutMs !== undefined) this.#timeout = clock.after(timeoutMs, () => this.terminate('timedOut', undefined));
+    if (idleTimeoutMs !== undefined) this.#watchIdle(idleTimeoutMs);
   }
 
   /** Undefined while the process runs. */
   get ending(): Ending | undefined {
-    return this.#ending;
+    return this.#state.kind === 'running' ? undefined : this.#state.ending;
   }
 
   get state(): ProcessStatus['state'] {
-    if (this.#isClosed) return 'closed';
-    return this.#ending === undefined ? 'running' : 'exited';
+    return this.#state.kind === 'draining' ? 'exited' : this.#state.kind;
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#state.kind === 'closed';
   }
 
   /** Nothing of its tree is left, and that was checked. */
   get isTreeGone(): boolean {
-    return this.#termination.isOver && this.#survivors.length === 0;
+    return this.#termination.survivors?.length === 0;
   }
 
   /** Resolves when the process has ended and everything it wrote itself is in the log. */
@@ -150,17 +122,18 @@ export class ManagedProcess {
 
   status(): ProcessStatus {
     const { spec } = this.request;
+    const { ending } = this;
     return {
       processId: this.id,
       pid: this.pid,
       argv: [...spec.argv],
       cwd: spec.cwd,
-      io: spec.io.kind === 'pty' ? { ...spec.io, ...this.#size } : spec.io,
+      io: this.#io,
       state: this.state,
       startedAt: this.#startedAt,
       nextSeq: this.log.nextSeq,
       outputBytes: this.log.totalBytes,
-      ...(this.#ending === undefined ? {} : { ending: this.#ending }),
+      ...(ending === undefined ? {} : { ending }),
       ...metadataOf(this.request),
     };
   }
@@ -174,10 +147,10 @@ export class ManagedProcess {
   }
 
   resize(size: Size): void {
-    if (!this.#hasTerminal) throw execError('notATerminal', { processId: this.id, remedy: 'io.kind "pty"' });
-    if (this.#ending !== undefined) return;
-    this.#child?.resize?.(size);
-    this.#size = size;
+    if (this.#io.kind !== 'pty') throw execError('notATerminal', { processId: this.id, remedy: 'io.kind "pty"' });
+    if (this.#state.kind !== 'running') return;
+    this.#state.child.resize?.(size);
+    this.#io = { ...this.#io, ...size };
   }
 
   /** To the whole group, also when only descendants of the leader are left in it. */
@@ -187,112 +160,117 @@ export class ManagedProcess {
 
   /** Ends the tree; `closed` follows when it is gone. Tells whether the process itself was still running. */
   terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
-    const isRunning = this.#ending === undefined;
-    if (isRunning) this.#endReason ??= reason;
+    const isRunning = this.#state.kind === 'running';
+    if (this.#state.kind === 'running') this.#state = { ...this.#state, endReason: this.#state.endReason ?? reason };
     this.#termination.begin(forceAfterMs ?? this.forceAfterMs);
     return isRunning;
   }
 
-  #onOutput(stream: 'stdout' | 'stderr' | 'pty', bytes: Uint8Array): void {
-    this.#lastOutputAt = this.#clock.elapsed();
-    this.#counter.output(bytes.length);
+  #onOutput(stream: Stream, bytes: Uint8Array): void {
+    const { clock, counter } = this.#context;
+    this.#lastOutputAt = clock.elapsed();
+    counter.output(bytes.length);
     const dropped = this.log.droppedBytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
       this.log.append(stream, bytes.subarray(at, at + chunkBytes));
     }
-    if (this.log.droppedBytes > dropped) this.#counter.dropped(this.log.droppedBytes - dropped);
+    if (this.log.droppedBytes > dropped) counter.dropped(this.log.droppedBytes - dropped);
     this.#adjustHold();
   }
 
-  /** The slowest reader decides: the child waits in its full pipe, and nothing piles up here. */
   #adjustHold(): void {
+    if (this.#state.kind === 'closed') return;
     const { unreadBytes } = this.log;
-    if (!this.#isHeld && unreadBytes >= this.#limits.readerWindowBytes && !this.#termination.isOver) {
-      this.#isHeld = true;
-      this.#child?.hold();
-    } else if (this.#isHeld && unreadBytes <= this.#limits.readerWindowBytes / 2) {
-      this.#isHeld = false;
-      this.#child?.resume();
+    const { readerWindowBytes } = this.#context.limits;
+    const { child, output } = this.#state;
+    if (output === 'flowing' && unreadBytes >= readerWindowBytes && !this.#termination.isOver) {
+      this.#state = { ...this.#state, output: 'held' };
+      child.hold();
+    } else if (output === 'held' && unreadBytes <= readerWindowBytes / 2) {
+      this.#resume();
     }
   }
 
+  #resume(): void {
+    if (this.#state.kind === 'closed' || this.#state.output !== 'held') return;
+    this.#state = { ...this.#state, output: 'flowing' };
+    this.#state.child.resume();
+  }
+
   #onExited(status: WaitStatus, outputComplete: boolean): void {
-    if (this.#ending !== undefined) return; // it was given up as lost, and has ended after all: what was told stays true
-    this.#ending = {
+    if (this.#state.kind !== 'running') return; // it was given up as lost, and has ended after all: what was reported stays true
+    const { child, output, endReason } = this.#state;
+    const { clock } = this.#context;
+    const ending = {
       ...status,
-      reason: this.#endReason ?? 'exited',
+      reason: endReason ?? 'exited',
       outputComplete,
       droppedBytes: this.log.droppedBytes,
       startedAt: this.#startedAt,
-      endedAt: Math.max(this.#startedAt, this.#clock.now()), // the clock may have been set back
+      endedAt: Math.max(this.#startedAt, clock.now()), // the clock may have been set back
     };
+    this.#state = { kind: 'draining', child, output, ending };
     this.#cancelTimers();
     this.#stdin.close();
-    this.log.appendExited(this.#ending);
-    this.#exited.resolve(this.#ending);
+    this.log.appendExited(ending);
+    this.#exited.resolve(ending);
     this.#termination.leaderExited();
-    if (!this.#hasOutputEnded) this.#watchDrain(this.#clock.elapsed());
+    if (output !== 'ended') this.#watchDrain(clock.elapsed());
     this.#closeWhenOver();
   }
 
   #onOutputEnded(): void {
-    this.#hasOutputEnded = true;
+    if (this.#state.kind !== 'closed') this.#state = { ...this.#state, output: 'ended' };
     this.#closeWhenOver();
   }
 
   #onTreeGone(survivors: readonly number[]): void {
-    this.#survivors = survivors;
     // Only a leader stuck in the kernel gets here alive: it cannot be waited for any longer.
-    if (this.#ending === undefined) this.#onExited({ kind: 'lost' }, false);
-    // Whoever held the streams is gone, or beyond reach: then nobody will tell that they have ended.
-    if (survivors.length > 0) {
-      this.#child?.close();
-      this.#hasOutputEnded = true;
+    if (this.#state.kind === 'running') this.#onExited({ kind: 'lost' }, false);
+    if (survivors.length > 0 && this.#state.kind !== 'closed') {
+      // A survivor may hold the streams, which then never end.
+      this.#state.child.close();
+      this.#onOutputEnded();
     }
-    // What they left is little, and is read to its end whoever reads it: the end could not be told otherwise.
-    if (this.#isHeld) this.#child?.resume();
+    this.#resume(); // drain the rest even if no reader takes it: otherwise `closed` would never come
     this.#closeWhenOver();
   }
 
   #closeWhenOver(): void {
-    if (this.#isClosed || this.#ending === undefined || !this.#hasOutputEnded) return;
+    if (this.#state.kind !== 'draining' || this.#state.output !== 'ended') return;
     if (this.#leftovers === 'end') this.#termination.begin(0);
     if (this.#termination.isUnderWay) return;
-    this.#isClosed = true;
+    this.#state = { kind: 'closed', ending: this.#state.ending };
     this.#cancelTimers();
-    this.#child = undefined;
-    this.log.appendClosed(this.#survivors);
+    this.log.appendClosed(this.#termination.survivors ?? []);
     this.#closed.resolve();
   }
 
-  /** A descendant holds the output: wait while it has something to say, but not for ever. A held child is not a silent one. */
+  /** A descendant holds the output: wait while it writes, up to a limit. A held child is not a silent one. */
   #watchDrain(exitedAt: number): void {
-    const { drainQuietMs, drainLimitMs } = this.#limits;
-    const now = this.#clock.elapsed();
+    if (this.#state.kind === 'closed') return;
+    const { clock, limits } = this.#context;
+    const { drainQuietMs, drainLimitMs } = limits;
+    const now = clock.elapsed();
     const quietAt = Math.max(this.#lastOutputAt, exitedAt) + drainQuietMs;
     const giveUpAt = Math.min(quietAt, exitedAt + drainLimitMs);
-    if (now >= giveUpAt && !this.#isHeld) return this.#child?.close();
-    this.#after(Math.max(giveUpAt - now, this.#isHeld ? drainQuietMs : 1), () => this.#watchDrain(exitedAt));
+    const isHeld = this.#state.output === 'held';
+    if (now >= giveUpAt && !isHeld) return this.#state.child.close();
+    this.#silence = clock.after(Math.max(giveUpAt - now, isHeld ? drainQuietMs : 1), () => this.#watchDrain(exitedAt));
   }
 
-  /** One timer however much output there is: it looks when it fires, and goes back to sleep for the rest. */
+  /** One timer for any amount of output: when it fires it looks, and sleeps for the rest. */
   #watchIdle(idleTimeoutMs: number): void {
-    const restMs = this.#lastOutputAt + idleTimeoutMs - this.#clock.elapsed();
-    // Held back by its reader, the process cannot be blamed for its silence.
-    if (restMs <= 0 && !this.#isHeld) this.terminate('idleTimedOut', undefined);
-    else this.#after(restMs <= 0 ? idleTimeoutMs : restMs, () => this.#watchIdle(idleTimeoutMs));
-  }
-
-  #after(ms: number, fire: () => void): void {
-    const timer = this.#clock.after(ms, () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-      fire();
-    });
-    this.#timers.push(timer);
+    if (this.#state.kind !== 'running') return;
+    const { clock } = this.#context;
+    const restMs = this.#lastOutputAt + idleTimeoutMs - clock.elapsed();
+    // A process that is held back by its reader is not idle.
+    if (restMs <= 0 && this.#state.output !== 'held') this.terminate('idleTimedOut', undefined);
+    else this.#silence = clock.after(restMs <= 0 ? idleTimeoutMs : restMs, () => this.#watchIdle(idleTimeoutMs));
   }
 
   #cancelTimers(): void {
-    for (const timer of this.#timers) timer.cancel();
-    this.#timers = [];
+    this.#timeout?.cancel();
+    this.#silence?.cancel();
   }
 }

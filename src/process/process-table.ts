@@ -4,7 +4,8 @@ import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
 import { keepRequest } from './kept-request.js';
-import { type ByteCounter, ManagedProcess, type ProcessLimits, type ProcessOptions } from './managed-process.js';
+import { ManagedProcess } from './managed-process.js';
+import type { ByteCounter, ProcessLimits, ProcessOptions } from './process-options.js';
 import { Termination } from './termination.js';
 
 export interface TableLimits extends ProcessLimits {

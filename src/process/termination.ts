@@ -32,7 +32,7 @@ export class Termination {
   #seen: readonly TreeMember[] = [];
   /** The last look found a member that died before it was killed: one that goes on as its own child does so again and again. */
   #mayHaveMissed = false;
-  #isTold = false;
+  #survivors: readonly number[] | undefined;
   #look: Timer | undefined;
   #lookMs = firstLookMs;
 
@@ -45,12 +45,17 @@ export class Termination {
   }
 
   get isUnderWay(): boolean {
-    return !this.#isTold && this.#isLooking;
+    return !this.isOver && this.#isLooking;
   }
 
-  /** Nobody is left, or nobody that could be ended so far. */
+  /** No process is left, or none that could be ended so far. */
   get isOver(): boolean {
-    return this.#isTold;
+    return this.#survivors !== undefined;
+  }
+
+  /** Processes that could not be ended; undefined until it is over. */
+  get survivors(): readonly number[] | undefined {
+    return this.#survivors;
   }
 
   get #isLooking(): boolean {
@@ -109,7 +114,7 @@ export class Termination {
     if (!this.#isLooking) return; // over while an earlier look was still being taken
     const look = () => void this.#lookNow();
     // Once it is told, the end of this program may come first, and ends the tree too.
-    this.#look = this.#isTold ? this.#clock.afterIdle(afterMs, look) : this.#clock.after(afterMs, look);
+    this.#look = this.isOver ? this.#clock.afterIdle(afterMs, look) : this.#clock.after(afterMs, look);
   }
 
   async #lookNow(): Promise<void> {
@@ -140,7 +145,7 @@ export class Termination {
     const mayHaveMissed = !haveAll || look?.isCertain === false;
     if (mayHaveMissed && this.#mayHaveMissed) this.#chase();
     this.#mayHaveMissed = mayHaveMissed;
-    if (isBlind && this.#isTold) this.#lookAgain(blindLookMs);
+    if (isBlind && this.isOver) this.#lookAgain(blindLookMs);
     // The end of the leader brings on the next look at once, so there is no hurry before it.
     else if (this.#isLeaderAlive) this.#lookAgain(lastLookMs);
     else this.#lookAgain(wasLeaderAlive ? 0 : this.#nextLookMs());
@@ -178,9 +183,9 @@ export class Termination {
   }
 
   #tell(survivors: readonly TreeMember[]): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#gone(survivors.map(({ pid }) => pid));
+    if (this.isOver) return;
+    this.#survivors = survivors.map(({ pid }) => pid);
+    this.#gone(this.#survivors);
   }
 }
 

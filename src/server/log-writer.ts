@@ -1,5 +1,5 @@
-// Lines on their way to stderr, which may take them slowly or not at all: one batch at a time, queued up to a limit, and dropped beyond
-// it. So a full pipe never stops the server.
+// Writes log lines to stderr the moment they are logged, without ever waiting for its reader: a pipe or terminal that takes nothing fills a
+// bounded queue, and further lines are dropped and counted.
 
 import { fstatSync, write, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -9,10 +9,7 @@ import { type Deferred, deferred } from '../base/deferred.js';
 /** Lines waiting for a reader. More are dropped. */
 const queuedLogBytes = 1024 * 1024;
 
-/** Written at once. */
-const batchBytes = 16 * 1024;
-
-/** Pause before a descriptor that cannot take anything right now, and says so instead of waiting, is asked again. */
+/** Pause before a terminal that another program has set to non-blocking, and that is full, is asked again. */
 const retryMs = 100;
 
 /** How long closing waits for the rest to be taken. */
@@ -20,15 +17,12 @@ const flushMs = 500;
 
 const stderr = 2;
 
-/** Begins to write bytes, and tells how many it has written. */
-type Put = (bytes: Uint8Array, done: (error: NodeJS.ErrnoException | null | undefined, written: number) => void) => void;
+type Done = (error?: Error | null) => void;
 
 export class LogWriter {
-  #put: Put | undefined;
+  #put: ((line: Uint8Array, done: Done) => void) | undefined;
   readonly #clock: Clock;
-  #lines: string[] = [];
   #queuedBytes = 0;
-  #isWriting = false;
   #lostLines = 0;
   #flushed: Deferred<void> | undefined;
 
@@ -44,82 +38,75 @@ export class LogWriter {
   }
 
   /** False when the line was dropped. */
-  write(line: string): boolean {
-    const bytes = Buffer.byteLength(line);
-    if (this.#queuedBytes + bytes > queuedLogBytes) {
+  write(text: string): boolean {
+    const line = Buffer.from(text);
+    if (this.#queuedBytes + line.length > queuedLogBytes) {
       this.#lostLines += 1;
       return false;
     }
-    this.#lines.push(line);
-    this.#queuedBytes += bytes;
-    if (!this.#isWriting) this.#writeNext();
+    this.#put ??= openStderr(this.#clock);
+    this.#queuedBytes += line.length;
+    this.#put(line, (error) => {
+      if (error instanceof Error) this.#lostLines += 1; // a full disk behind stderr is no reason to end processes
+      this.#queuedBytes -= line.length;
+      if (this.#queuedBytes === 0) this.#flushed?.resolve();
+    });
     return true;
   }
 
   /** Waits until everything is written, but not for long. */
   async flush(): Promise<void> {
-    if (!this.#isWriting) return;
+    if (this.#queuedBytes === 0) return;
     const flushed = (this.#flushed ??= deferred());
     const timer = this.#clock.after(flushMs, () => flushed.resolve());
     await flushed.promise;
     timer.cancel();
   }
-
-  #writeNext(): void {
-    const count = this.#countOfBatch();
-    this.#isWriting = count > 0;
-    if (count === 0) return this.#flushed?.resolve();
-    const batch = Buffer.from(this.#lines.splice(0, count).join(''));
-    this.#writeRest(batch, { bytes: batch.length, lines: count });
-  }
-
-  /** At least one line, if there is one. */
-  #countOfBatch(): number {
-    let [count, length] = [0, 0];
-    for (const line of this.#lines) {
-      length += line.length;
-      if (count > 0 && length > batchBytes) break;
-      count += 1;
-    }
-    return count;
-  }
-
-  #writeRest(rest: Uint8Array, batch: { readonly bytes: number; readonly lines: number }): void {
-    this.#put ??= putToStderr();
-    this.#put(rest, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        this.#clock.after(retryMs, () => this.#writeRest(rest, batch));
-        return;
-      }
-      const hasFailed = error !== null && error !== undefined;
-      if (!hasFailed && written < rest.length) return this.#writeRest(rest.subarray(written), batch);
-      if (hasFailed) this.#lostLines += batch.lines; // a full disk behind stderr is no reason to end processes
-      this.#queuedBytes -= batch.bytes;
-      this.#writeNext();
-    });
-  }
 }
 
-/**
- * A pipe or socket is written to as far as it takes it. A stopped terminal would stop whoever writes to it, so that is left to a thread;
- * a thread waiting for a pipe would keep the program from ending.
- */
-function putToStderr(): Put {
+function openStderr(clock: Clock): (line: Uint8Array, done: Done) => void {
   const stats = fstatSync(stderr);
   if (stats.isFIFO() || stats.isSocket()) {
-    process.stderr.on('error', () => {}); // each write tells its own
-    return (bytes, done) => void process.stderr.write(bytes, (error) => done(error, bytes.length));
+    process.stderr.on('error', () => {}); // each write reports its own
+    return (line, done) => void process.stderr.write(line, done);
   }
-  if (isatty(stderr)) return (bytes, done) => write(stderr, bytes, done);
-  return putToFile;
+  return isatty(stderr) ? new TerminalLines(clock).put : putToFile;
 }
 
-function putToFile(bytes: Uint8Array, done: Parameters<Put>[1]): void {
-  let [problem, written]: [NodeJS.ErrnoException | null, number] = [null, 0];
+/** A file takes everything at once. */
+function putToFile(line: Uint8Array, done: Done): void {
   try {
-    written = writeSync(stderr, bytes);
+    for (let rest = line; rest.length > 0;) rest = rest.subarray(writeSync(stderr, rest));
+    done();
   } catch (error) {
-    problem = error instanceof Error ? error : new Error(String(error));
+    done(error instanceof Error ? error : new Error(String(error)));
   }
-  done(problem, written);
+}
+
+/** A terminal stopped with Ctrl-S blocks its writer, so a thread of Node's pool writes, one line at a time to keep their order. */
+class TerminalLines {
+  readonly #clock: Clock;
+  readonly #lines: { rest: Uint8Array; readonly done: Done }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  readonly put = (rest: Uint8Array, done: Done): void => {
+    if (this.#lines.push({ rest, done }) === 1) this.#writeFirst();
+  };
+
+  #writeFirst(): void {
+    const [line] = this.#lines;
+    if (line === undefined) return;
+    write(stderr, line.rest, (error, written) => {
+      if (error?.code === 'EAGAIN') return void this.#clock.after(retryMs, () => this.#writeFirst());
+      line.rest = line.rest.subarray(written);
+      if (error !== null || line.rest.length === 0) {
+        this.#lines.shift();
+        line.done(error);
+      }
+      this.#writeFirst();
+    });
+  }
 }

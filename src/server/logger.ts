@@ -2,7 +2,7 @@
 // What a secret could look like is blacked out here once more, although nobody should hand it in.
 
 import { basename } from 'node:path';
-import { type Clock, systemClock, type Timer } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { type LogFields, type LogLevel, type Logger, silentLogger } from '../base/logger.js';
 import { LogWriter } from './log-writer.js';
 
@@ -23,36 +23,19 @@ export interface OwnedLogger extends Logger, AsyncDisposable {}
 /** From the least important on. */
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** Lines are made and written so much later, when what they tell of is done: the first costs 1 ms, and a client waits for its greeting. */
-const lateMs = 20;
-
-/** With so many waiting to be made, none waits any longer. */
-const lateLines = 100;
-
-/** Whoever creates it disposes it, which writes what is left. A stderr that takes nothing keeps Node alive: end with `process.exit`. */
+/** The caller disposes it, which waits briefly for stderr to take the rest. A stderr that takes nothing keeps Node alive: end with `process.exit`. */
 export function createLogger({ level, sink, clock = systemClock }: LoggerOptions): OwnedLogger {
   if (level === 'silent') return { ...silentLogger, [Symbol.asyncDispose]: async () => {} };
   const stderr = sink === undefined ? new LogWriter(clock) : undefined;
-  const late: Line[] = [];
-  let timer: Timer | undefined;
   let isClosed = false;
   let droppedLines = 0;
-  const write = (line: Line) => {
-    if (stderr === undefined) return sink?.write(textOf(line));
-    droppedLines += stderr.takeLostLines();
-    const told = droppedLines === 0 ? {} : { droppedLines };
-    if (stderr.write(textOf({ ...line, ...told }))) droppedLines = 0; // else this line was dropped as well, and will be told of
-  };
-  const writeLate = () => {
-    timer?.cancel();
-    timer = undefined;
-    for (const line of late.splice(0)) write(line);
-  };
   const log = (lineLevel: LogLevel, message: string, fields: LogFields = {}) => {
     if (isClosed || levels.indexOf(lineLevel) < levels.indexOf(level)) return;
-    late.push({ level: lineLevel, at: clock.now(), fields, message });
-    if (stderr === undefined || late.length >= lateLines) return writeLate();
-    timer ??= clock.after(lateMs, writeLate);
+    const line = { level: lineLevel, at: clock.now(), fields, message };
+    if (stderr === undefined) return sink?.write(jsonLine(line));
+    droppedLines += stderr.takeLostLines();
+    const gap = droppedLines === 0 ? {} : { droppedLines };
+    if (stderr.write(jsonLine({ ...line, ...gap }))) droppedLines = 0; // else this line was dropped too, and the next one reports it
   };
   return {
     debug: (message, fields) => log('debug', message, fields),
@@ -61,7 +44,6 @@ export function createLogger({ level, sink, clock = systemClock }: LoggerOptions
     error: (message, fields) => log('error', message, fields),
     [Symbol.asyncDispose]: async () => {
       isClosed = true;
-      writeLate();
       await stderr?.flush();
     },
   };
@@ -76,7 +58,7 @@ interface Line {
   readonly droppedLines?: number;
 }
 
-function textOf({ level, at, fields, message, droppedLines }: Line): string {
+function jsonLine({ level, at, fields, message, droppedLines }: Line): string {
   const time = new Date(at).toISOString();
   return `${visible(JSON.stringify({ level, time, ...redacted(fields), droppedLines, msg: scrubbed(message) }))}\n`;
 }

@@ -8,7 +8,8 @@ import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/c
 import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
-import { binaryFrame, closeFrame, type MaskingKeys, pingFrame, pongFrame, textFrame, textFrameOf } from './websocket-frame.js';
+import { binaryFrame, closeFrame, type MaskingKeys, textFrame, textFrameOf } from './websocket-frame.js';
+import { Heartbeat } from './websocket-heartbeat.js';
 import { brokenCode, closeArguments, endOfWebSocket, readBinaryMessage } from './websocket-message.js';
 import { closeCodes, WebSocketReceiver } from './websocket-receiver.js';
 
@@ -31,6 +32,17 @@ export interface NodeWebSocketChannelOptions {
   readonly clock: Clock;
 }
 
+interface PeerClose {
+  readonly code: number;
+  readonly reason: string;
+}
+
+type State =
+  | { readonly kind: 'open' }
+  /** A close was sent, or the socket was destroyed, which needs no patience. */
+  | { readonly kind: 'closing'; readonly patience: Timer | undefined; readonly peerClose: PeerClose | undefined }
+  | { readonly kind: 'closed' };
+
 /** Owns the socket. */
 export class NodeWebSocketChannel implements Channel {
   readonly peer: string;
@@ -41,33 +53,26 @@ export class NodeWebSocketChannel implements Channel {
   readonly #outbox: Outbox;
   readonly #receiver: WebSocketReceiver;
   readonly #ended = deferred<ChannelEnd>();
-  /** Has come before anybody listened. */
-  #head: Buffer;
-  #isReading = false;
+  readonly #heartbeat: Heartbeat;
+  /** Came behind the handshake, before there was a listener; undefined once the socket is read. */
+  #unread: Buffer | undefined;
   #problem: string | undefined;
-  #isClosing = false;
-  #peerClose: { readonly code: number; readonly reason: string } | undefined;
-  #patience: Timer | undefined;
-  /** Something came since the last ping, or is kept from coming by us. */
-  #hasHeard = true;
-  #unansweredPings = 0;
-  /** The last ping has not left yet: it is behind what the peer has not taken. */
-  #isPingWaiting = false;
-  #pong: { isLeaving: boolean; next: Uint8Array | undefined } = { isLeaving: false, next: undefined };
+  #state: State = { kind: 'open' };
 
   constructor({ socket, role, head, peer, maxMessageBytes, clock }: NodeWebSocketChannelOptions) {
     this.peer = peer;
     this.#socket = socket;
     this.#keys = role.kind === 'client' ? role.keys : undefined;
     this.#clock = clock;
-    this.#head = head;
+    this.#unread = head;
+    this.#heartbeat = new Heartbeat(socket, this.#keys);
     this.#outbox = new Outbox(socket);
     this.#receiver = new WebSocketReceiver(
       { peer: role.kind === 'client' ? 'server' : 'client', maxMessageBytes },
       {
         text: (text) => this.#inbox.message(text),
         binary: (bytes) => readBinaryMessage(bytes, this.#inbox),
-        ping: (payload) => this.#answerPing(payload),
+        ping: (payload) => void (this.#isOpen && this.#heartbeat.answer(payload)),
         pong() {},
         closing: (code, reason) => this.#peerCloses(code, reason),
         broken: (code, problem) => this.#breakOff(code, problem),
@@ -92,15 +97,15 @@ export class NodeWebSocketChannel implements Channel {
   }
 
   send(text: string): boolean {
-    return !this.#isClosing && this.#outbox.compose(textFrame(text, this.#keys));
+    return this.#isOpen && this.#outbox.compose(textFrame(text, this.#keys));
   }
 
   sendParts(parts: MessageParts): boolean {
-    return !this.#isClosing && this.#outbox.compose(textFrameOf(parts, this.#keys));
+    return this.#isOpen && this.#outbox.compose(textFrameOf(parts, this.#keys));
   }
 
   sendBinary(...frame: BinaryParts): boolean {
-    return !this.#isClosing && this.#outbox.compose(binaryFrame(frame, this.#keys));
+    return this.#isOpen && this.#outbox.compose(binaryFrame(frame, this.#keys));
   }
 
   drained(): Promise<void> {
@@ -109,7 +114,7 @@ export class NodeWebSocketChannel implements Channel {
 
   pause(): void {
     this.#inbox.pause();
-    if (!this.#isClosing) this.#socket.pause();
+    if (this.#isOpen) this.#socket.pause();
   }
 
   resume(): void {
@@ -119,7 +124,7 @@ export class NodeWebSocketChannel implements Channel {
 
   close(problem?: string, sense?: 'goodbye'): void {
     this.#inbox.close();
-    if (this.#isClosing) return;
+    if (!this.#isOpen) return;
     this.#problem ??= problem;
     const [code, reason] = closeArguments(problem, sense);
     this.#startClosing({ code, reason });
@@ -129,63 +134,45 @@ export class NodeWebSocketChannel implements Channel {
   destroy(problem: string): void {
     this.#inbox.close();
     this.#problem ??= problem;
-    this.#isClosing = true;
+    if (this.#isOpen) this.#state = { kind: 'closing', patience: undefined, peerClose: undefined };
     this.#outbox.close();
     this.#socket.destroy();
   }
 
-  /**
-   * To be called at regular intervals: ends the channel when the peer gave no sign of life since so many calls. Calls are counted and not
-   * time, so that a peer is not blamed for a server that stood still.
-   */
+  /** To be called at regular intervals: ends the channel when the peer gave no sign of life since so many calls. */
   ping(maxUnanswered: number): void {
-    if (this.#isClosing) return;
-    this.#unansweredPings = this.#hasHeard ? 0 : this.#unansweredPings + 1;
-    if (this.#unansweredPings >= maxUnanswered) return this.destroy('the peer did not answer a ping');
-    this.#hasHeard = this.#inbox.isHolding;
-    if (this.#isPingWaiting) return;
-    this.#isPingWaiting = true;
-    this.#socket.write(pingFrame(this.#keys), () => (this.#isPingWaiting = false));
+    if (!this.#isOpen) return;
+    if (!this.#heartbeat.ping(maxUnanswered)) return this.destroy('the peer did not answer a ping');
+    if (this.#inbox.isHolding) this.#heartbeat.heard();
+  }
+
+  get #isOpen(): boolean {
+    return this.#state.kind === 'open';
   }
 
   #readUnlessHolding(): void {
     if (this.#inbox.isHolding) return;
-    this.#hasHeard = true;
+    this.#heartbeat.heard();
     this.#read();
   }
 
   #read(): void {
-    if (!this.#isReading) {
-      this.#isReading = true;
-      this.#receiver.push(this.#head);
-      this.#head = Buffer.alloc(0);
+    if (this.#unread !== undefined) {
+      const unread = this.#unread;
+      this.#unread = undefined;
+      this.#receiver.push(unread);
       this.#socket.on('data', (bytes: Buffer) => {
-        this.#hasHeard = true;
+        this.#heartbeat.heard();
         this.#receiver.push(bytes);
       });
-      if (this.#inbox.isHolding && !this.#isClosing) return void this.#socket.pause();
+      if (this.#inbox.isHolding && this.#isOpen) return void this.#socket.pause();
     }
     this.#socket.resume();
   }
 
-  /** A peer that takes no answers gets one for the last of its pings only, RFC 6455 §5.5.3. */
-  #answerPing(payload: Uint8Array): void {
-    if (this.#isClosing) return;
-    if (this.#pong.isLeaving) {
-      this.#pong.next = payload;
-      return;
-    }
-    this.#pong.isLeaving = true;
-    this.#socket.write(pongFrame(payload, this.#keys), () => {
-      const { next } = this.#pong;
-      this.#pong = { isLeaving: false, next: undefined };
-      if (next !== undefined) this.#answerPing(next);
-    });
-  }
-
   #peerCloses(code: number, reason: string): void {
-    this.#peerClose = { code, reason };
     this.#startClosing(code === closeCodes.none ? { reason: '' } : { code, reason: '' });
+    if (this.#state.kind === 'closing') this.#state = { ...this.#state, peerClose: { code, reason } };
     if (this.#keys === undefined) this.#socket.end();
   }
 
@@ -195,15 +182,19 @@ export class NodeWebSocketChannel implements Channel {
     this.#socket.end();
   }
 
-  /** Says so unless it was said, and waits for the peer, whose close comes after whatever else it has sent. */
+  /** Sends a close unless one was sent, and waits for the peer's, which comes behind everything else that it has sent. */
   #startClosing(close: { readonly code?: number; readonly reason: string }): void {
-    if (!this.#isClosing) {
-      this.#isClosing = true;
+    if (this.#isOpen) {
+      const patience = this.#clock.afterIdle(closePatienceMs, () => this.#giveUp());
+      this.#state = { kind: 'closing', patience, peerClose: undefined };
       this.#outbox.close();
       this.#socket.write(closeFrame(close, this.#keys));
-      this.#patience = this.#clock.afterIdle(closePatienceMs, () => this.#giveUp());
     }
     this.#read();
+  }
+
+  get #peerClose(): PeerClose | undefined {
+    return this.#state.kind === 'closing' ? this.#state.peerClose : undefined;
   }
 
   #giveUp(): void {
@@ -211,7 +202,7 @@ export class NodeWebSocketChannel implements Channel {
     this.#socket.destroy(); // it has, and only its connection is left over
   }
 
-  /** Nobody who ends without a close reads on. */
+  /** A peer that ends without a close does not read on. */
   #peerEnded(): void {
     if (this.#peerClose === undefined) this.#socket.destroy();
   }
@@ -223,10 +214,10 @@ export class NodeWebSocketChannel implements Channel {
   }
 
   #closed(): void {
-    this.#isClosing = true;
-    this.#patience?.cancel();
-    this.#outbox.close();
     const { code, reason } = this.#peerClose ?? { code: brokenCode, reason: '' };
+    if (this.#state.kind === 'closing') this.#state.patience?.cancel();
+    this.#state = { kind: 'closed' };
+    this.#outbox.close();
     const end = this.#problem === undefined ? endOfWebSocket(code, reason) : { problem: this.#problem };
     this.#inbox.end(() => this.#ended.resolve(end));
   }

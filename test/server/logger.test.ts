@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { LogFields } from '#src/base/logger.js';
@@ -113,6 +115,20 @@ describe('the log', () => {
       await log[Symbol.asyncDispose](); await log[Symbol.asyncDispose](); log.info('too late'); }`;
     const { status, stdout, stderr } = spawnSync(process.execPath, program(code), { encoding: 'utf8' });
     assert.deepEqual([status, stdout, stderr.split('\n').length], [0, '', 1001]);
+  });
+
+  test('has each line on stderr before the next thing happens, even if that is SIGKILL', () => {
+    const code = `const log = createLogger({ level: 'info' }); log.info('first'); log.info('second'); process.kill(process.pid, 'SIGKILL');`;
+    const file = join(tmpdir(), 'log');
+    const fd = openSync(file, 'w');
+    try {
+      const { stderr } = spawnSync(process.execPath, program(code), { encoding: 'utf8' });
+      spawnSync(process.execPath, program(code), { stdio: ['ignore', 'ignore', fd] });
+      for (const text of [stderr, readFileSync(file, 'utf8')]) assert.match(text, /"first".*\n.*"second".*\n$/);
+    } finally {
+      closeSync(fd);
+      rmSync(file);
+    }
   });
 
   test('drops lines, and says how many, rather than wait for a stderr that nobody reads', async () => {

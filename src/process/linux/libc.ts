@@ -1,6 +1,5 @@
 // The few libc functions that Node does not offer, through koffi: the only file that knows the FFI.
 
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type Koffi from 'koffi';
@@ -57,25 +56,11 @@ const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong6
 export function loadLibc(): Libc | undefined {
   if (process.platform !== 'linux' || !knownMachines.has(process.arch) || !isMainThread) return undefined;
   try {
-    return bind(loadKoffi());
+    // oxlint-disable-next-line typescript/no-unsafe-argument -- createRequire is untyped; these are the package's own types
+    return bind(createRequire(import.meta.url)('koffi'));
   } catch {
     return undefined; // not installed for this machine, or an older libc: the portable backend serves
   }
-}
-
-/** The native part alone where npm has put it, which spares every start the package's own search: 5 to 10 ms. */
-function loadKoffi(): typeof Koffi {
-  const require = createRequire(import.meta.url);
-  const kind = readFileSync('/proc/self/maps', 'latin1').includes('/ld-musl-') ? 'musl' : 'linux';
-  try {
-    // oxlint-disable-next-line typescript/no-unsafe-assignment -- createRequire is untyped; these are the package's own types
-    const native: typeof Koffi = require(`@koromix/koffi-linux-${process.arch}/${kind}_${process.arch}/koffi.node`);
-    if (native.version.startsWith('3.')) return native;
-  } catch {
-    // Elsewhere, or of another version: the package knows.
-  }
-  // oxlint-disable-next-line typescript/no-unsafe-return -- as above
-  return require('koffi');
 }
 
 function bind(koffi: typeof Koffi): Libc {
