@@ -1,8 +1,8 @@
 // The handshake that turns a connection into a WebSocket, RFC 6455 §4, as far as both sides must agree on it. Knows no socket.
 
+import { createHash } from 'node:crypto';
 import type { Refusal } from './http-answer.js';
 import type { RequestHead } from './http-head.js';
-import { sha1 } from './sha1.js';
 
 /** Joined to the client's key before it is hashed, so that no server says yes by accident. */
 const serverGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
@@ -11,7 +11,9 @@ export const webSocketVersion = '13';
 
 /** What the server sends back for the key, which proves that it knows what a WebSocket is, and nothing else. */
 export function acceptKey(key: string): string {
-  return sha1(Buffer.from(key + serverGuid, 'latin1')).toString('base64');
+  return createHash('sha1')
+    .update(key + serverGuid, 'latin1')
+    .digest('base64');
 }
 
 /** Whether a request wants to become a WebSocket; it may still be malformed. */
