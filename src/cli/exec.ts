@@ -1,8 +1,8 @@
 // `sluice exec`: one command, its streams joined to ours; here, on a server, or left to one.
 
+import { randomBytes } from 'node:crypto';
 import { isatty } from 'node:tty';
 import type { Client, ProcessHandle, StartOptions } from '../client/index.js';
-import { randomBytes } from '../process/index.js';
 import { type Ending, ExecError, type Io, isExecError } from '../protocol/index.js';
 import { type Flags, type Input, UsageError, defineCommand } from './command.js';
 import { DetachKeys, defaultDetachKeys } from './detach-keys.js';

@@ -21,7 +21,6 @@ export type { ManagedProcess } from './managed-process.js';
 export type { ByteCounter, ProcessLimits, ProcessOptions } from './process-options.js';
 export type { LogEntry, LogPage, OutputLog, Retention } from './output-log.js';
 export { type MoveOptions, ProcessTable, type TableLimits } from './process-table.js';
-export { randomBytes, randomUuid } from './random.js';
 export { Sandbox, type SandboxOptions, prepareSandboxed } from './sandbox.js';
 export { parseSignal, signalExitCode } from './signals.js';
 export { type BackendName, type SpawnSpec, createBackend } from './spawn.js';

@@ -1,11 +1,11 @@
 // Reads a terminal's master side without losing its end. The slave is held open, so that no hang-up can come while the leader
 // lives; when it has died, a marker written into the slave queues up behind everything the leader wrote.
 
+import { randomBytes } from 'node:crypto';
 import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import type { Clock, Timer } from '../base/clock.js';
 import type { ChildEvents, ChildOutput } from './child.js';
-import { randomBytes } from './random.js';
 import { errnoOf } from './spawn-failure.js';
 
 /** How often to try again when the terminal has no room for the marker. */

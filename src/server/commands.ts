@@ -1,7 +1,8 @@
 // The one-shot commands of one connection: run to their end, steered by id meanwhile, ended with the connection. On the same
 // process core as everything else; what differs is who waits for what.
 
-import { type LogReader, type ManagedProcess, type ProcessTable, randomUuid } from '../process/index.js';
+import { randomUUID } from 'node:crypto';
+import type { LogReader, ManagedProcess, ProcessTable } from '../process/index.js';
 import {
   type CommandService,
   type Ending,
@@ -85,7 +86,7 @@ export class Commands {
     try {
       const started = this.#processes.start({
         // What nobody has named gets a name that no caller will think of.
-        id: processId ?? asProcessId(randomUuid()),
+        id: processId ?? asProcessId(randomUUID()),
         spec: this.#session.sandbox.wrap(spec, sandboxPolicy),
         timeoutMs,
         idleTimeoutMs: undefined,

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '../base/logger.js';
 import type { ListenEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
-import type { HttpAnswer } from '../transport/http-answer.js';
+import type { Answering } from '../transport/http-answer.js';
 import type { RequestHead } from '../transport/http-head.js';
 import { listenUnix } from '../transport/unix-listener.js';
 import { listenWebSocket } from '../transport/websocket-listener.js';
@@ -128,7 +128,7 @@ export class FrontDoor {
     return verdict;
   }
 
-  #answer(gate: Gate, request: RequestHead, address: string): HttpAnswer {
+  #answer(gate: Gate, request: RequestHead, address: string): Answering {
     const { metrics, metricsAccess } = this.#options;
     const verdict = gate.authorize(request);
     const answer = answerHttp(
@@ -139,8 +139,8 @@ export class FrontDoor {
         metricsText: () => metrics.text(this.#server.gauges()),
       },
     );
-    // Health checks are answered whatever the gate says, and are no refusals then.
-    if (!verdict.ok && answer.status === verdict.status) this.#recorded(verdict, address);
+    // Health checks are answered whatever the gate says, and are no refusals then. A refusal needs no time.
+    if (!verdict.ok && 'status' in answer && answer.status === verdict.status) this.#recorded(verdict, address);
     return answer;
   }
 }

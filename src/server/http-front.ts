@@ -1,69 +1,67 @@
-// What the server says over plain HTTP: is it alive, is it ready, what has it counted. A function from request to answer; sockets
+// What the server says over plain HTTP: is it alive, is it ready, what has it counted. A router from request to answer; connections
 // are the listener's business, and so are upgrades.
 
-import { Buffer } from 'node:buffer';
-import type { HttpAnswer } from '../transport/http-answer.js';
+import type { Answering, HttpAnswer } from '../transport/http-answer.js';
+import { listIn, type RequestHead } from '../transport/http-head.js';
 import type { Verdict } from './auth/index.js';
 import { metricsContentType } from './metrics.js';
+import { version } from './version.js';
 
-export interface FrontRequest {
-  readonly method: string;
-  /** The request target; what follows a "?" is ignored. */
-  readonly url: string;
-  /** Names in lower case. A header that came more than once is a list. */
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+export interface FrontRequest extends RequestHead {
   /** What the gate said. A missing token closes only what needs one; every other refusal closes everything. */
   readonly verdict: Verdict;
 }
 
 export interface FrontState {
   readonly phase: 'ready' | 'draining';
-  /** `open`: anybody the gate would let through but for the token may read the metrics. */
-  readonly metricsAccess: 'guarded' | 'open';
+  readonly metricsAccess: Access;
   readonly metricsText: () => string;
 }
 
-export function answerHttp(request: FrontRequest, state: FrontState): HttpAnswer {
-  const { method, url, verdict } = request;
-  if (!verdict.ok && verdict.status !== 401) return answer(verdict.status, verdict.text, verdict.headers);
-  const respond = routeTo(url.split('?', 1)[0] ?? '');
-  if (respond === undefined) return answer(404, 'not found; there is /healthz, /readyz, /metrics, and a WebSocket at /');
-  if (method !== 'GET' && method !== 'HEAD') return answer(405, 'only GET and HEAD are allowed', { allow: 'GET, HEAD' });
-  const answered = respond(request, state);
-  return method === 'HEAD' ? { ...answered, body: '' } : answered;
+/** `open`: anybody the gate would let through but for the token. */
+type Access = 'guarded' | 'open';
+
+interface Route {
+  readonly access: (state: FrontState) => Access;
+  readonly answer: (request: FrontRequest, state: FrontState) => Answering;
 }
 
-type Route = (request: FrontRequest, state: FrontState) => HttpAnswer;
+const routes = new Map<string, Route>([
+  ['/', { access: () => 'guarded', answer: greet }],
+  ['/healthz', { access: () => 'open', answer: () => answer(200, 'ok') }],
+  ['/readyz', { access: () => 'open', answer: (_, { phase }) => readiness[phase] }],
+  ['/metrics', { access: ({ metricsAccess }) => metricsAccess, answer: (_, { metricsText }) => showMetrics(metricsText()) }],
+]);
 
-function routeTo(path: string): Route | undefined {
-  switch (path) {
-    case '/':
-      return ({ headers, verdict }) => (verdict.ok ? greet(headers['accept']) : refuse(verdict));
-    case '/healthz':
-      return () => answer(200, 'ok');
-    case '/readyz':
-      return (_, { phase }) => (phase === 'ready' ? answer(200, 'ready') : answer(503, 'draining'));
-    case '/metrics':
-      return ({ verdict }, { metricsAccess, metricsText }) =>
-        verdict.ok || metricsAccess === 'open'
-          ? answer(200, metricsText(), { 'content-type': metricsContentType })
-          : refuse(verdict);
-    default:
-      return undefined;
-  }
+export function answerHttp(request: FrontRequest, state: FrontState): Answering {
+  const { method, url, verdict } = request;
+  if (!verdict.ok && verdict.status !== 401) return refuse(verdict);
+  const route = routes.get(url.split('?', 1)[0] ?? '');
+  if (route === undefined) return answer(404, 'not found; there is /healthz, /readyz, /metrics, and a WebSocket at /');
+  if (method !== 'GET' && method !== 'HEAD') return answer(405, 'only GET and HEAD are allowed', { allow: 'GET, HEAD' });
+  if (!verdict.ok && route.access(state) === 'guarded') return refuse(verdict);
+  const answered = route.answer(request, state);
+  return method === 'HEAD' && 'body' in answered ? { ...answered, body: '' } : answered;
+}
+
+const readiness = { ready: answer(200, 'ready'), draining: answer(503, 'draining') };
+
+function showMetrics(text: string): HttpAnswer {
+  return answer(200, text, { 'content-type': metricsContentType });
 }
 
 /** A person with a browser gets a page; a program that meant to open a WebSocket gets the error that it is. */
-function greet(accept: string | readonly string[] | undefined): HttpAnswer {
-  const types = [accept ?? []].flat().flatMap((line) => line.split(','));
-  const isBrowser = types.some((type) => /^\s*text\/html\s*(?:;|$)/i.test(type));
-  return isBrowser
-    ? answer(200, page, pageHeaders)
-    : answer(400, 'this is a WebSocket; connect to it with ws:// or wss://', { vary: 'accept' });
+function greet({ headers }: FrontRequest): HttpAnswer {
+  const isBrowser = listIn(headers['accept']).some((type) => /^text\/html\s*(?:;|$)/i.test(type));
+  if (!isBrowser) return answer(400, 'this is a WebSocket; connect to it with ws:// or wss://', { vary: 'accept' });
+  const isKnown = listIn(headers['if-none-match']).includes(pageHeaders.etag);
+  return isKnown ? { status: 304, headers: pageHeaders, body: '' } : answer(200, page, pageHeaders);
 }
 
-/** The page loads nothing, runs nothing, and is shown in no frame. It holds nothing of the request. */
+/** The page loads nothing, runs nothing, and is shown in no frame. It holds nothing of the request, and changes with the version only. */
 const pageHeaders = {
+  'cache-control': 'private, no-cache', // a browser may keep it, and asks every time, so that the gate decides every time
+  etag: `"${version}"`,
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -84,8 +82,9 @@ const page = `<!doctype html>
 </html>
 `;
 
-function refuse(refusal: Extract<Verdict, { ok: false }>): HttpAnswer {
-  return answer(refusal.status, refusal.text, refusal.headers);
+/** Closes the connection: nothing that comes behind a refused request is answered. */
+function refuse({ status, text, headers }: Extract<Verdict, { ok: false }>): HttpAnswer {
+  return answer(status, text, { ...headers, connection: 'close' });
 }
 
 function answer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer {

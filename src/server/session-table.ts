@@ -1,7 +1,7 @@
 // Which sessions there are, who may use them, and how long one waits for its client to come back.
 
+import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.js';
-import { randomUuid } from '../process/index.js';
 import { asSessionId, execError } from '../protocol/index.js';
 import type { Session } from './session.js';
 
@@ -73,7 +73,7 @@ export class SessionTable {
     // Nothing would end what is started in a session that opens after all others were ended.
     if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
     this.#makeRoom(identity);
-    const session = this.#context.createSession(asSessionId(randomUuid()));
+    const session = this.#context.createSession(asSessionId(randomUUID()));
     this.#add(session, { identity, lifetime: isResumable ? 'resumable' : 'connection', holder });
     return session;
   }
@@ -83,7 +83,7 @@ export class SessionTable {
     const known = [...this.#entries.values()].find((entry) => entry.lifetime === 'server' && isOf(identity, entry));
     if (known !== undefined) return known.session;
     const { createSession, limits } = this.#context;
-    const session = createSession(asSessionId(randomUuid()), { keepClosedMs: limits.keepReleasedMs });
+    const session = createSession(asSessionId(randomUUID()), { keepClosedMs: limits.keepReleasedMs });
     this.#add(session, { identity, lifetime: 'server', holder: undefined });
     return session;
   }

@@ -1,5 +1,4 @@
-// What a connection that does not become a WebSocket is told before it is closed. There is no second request on it, so nothing can be
-// smuggled in behind the first.
+// What a request that does not become a WebSocket is told.
 
 import type { Duplex } from 'node:stream';
 
@@ -10,7 +9,15 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Whoever wanted to become a WebSocket and may not. */
+/** One that takes its time. Its body may be a stream, which is read while it is sent, at the client's pace. */
+export interface LaterAnswer extends Omit<HttpAnswer, 'body'> {
+  readonly body: string | AsyncIterable<Uint8Array>;
+}
+
+/** What is known at once is answered at once: a client that has ended its side of the connection would miss a later answer. */
+export type Answering = HttpAnswer | Promise<LaterAnswer>;
+
+/** A request for a WebSocket that is not granted. */
 export interface Refusal {
   readonly ok: false;
   readonly status: number;
@@ -23,7 +30,7 @@ export function plainAnswer(status: number, text: string, headers: Readonly<Reco
   return { status, body: text, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } };
 }
 
-/** Answers and closes; what still comes is thrown away. */
+/** Answers without Node's HTTP and closes; what still comes is thrown away, so nothing can be smuggled in behind the request. */
 export function answerAndClose(socket: Duplex, { status, body, headers }: HttpAnswer, nowMs: number): void {
   socket.on('error', () => socket.destroy()); // it has gone without waiting for the answer
   const lines = Object.entries({

@@ -1,7 +1,7 @@
 // A Node server from its first moment to its last: bound or refused with a reason, its connections counted, and closed with a grace.
 // Connections of unknown peers have a share of their own, so that they cannot keep known ones out.
 
-import { isIP, type ListenOptions, type Server, type Socket } from 'node:net';
+import type { ListenOptions, Server, Socket } from 'node:net';
 import type { Clock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { EndpointError } from './endpoint.js';
@@ -34,7 +34,7 @@ export async function bind(server: Server, url: string, options: ListenOptions):
         server.off('error', reject);
         resolve();
       });
-      if (!listenDirectly(server, options)) server.listen(options);
+      server.listen(options);
     });
   } catch (error) {
     throw new EndpointError(`cannot listen on ${url}: ${error instanceof Error ? error.message : String(error)}`, {
@@ -50,18 +50,6 @@ const backlog = 511;
  * Connections beyond both shares for a moment, before the oldest are cut off: a few rounds of a full backlog. More are dropped as they come.
  */
 const burst = 4 * backlog;
-
-/**
- * For an address and a port, what Node does in the end. On its way there it asks the resolver about the address and loads the cluster,
- * and with it what starts processes: 3 ms of every start, and for nothing outside of a cluster. False where it cannot be done.
- */
-function listenDirectly(server: Server, { host, port }: ListenOptions): boolean {
-  const isInCluster = process.env['NODE_UNIQUE_ID'] !== undefined;
-  if (host === undefined || port === undefined || isIP(host) === 0 || isInCluster) return false;
-  if (!('_listen2' in server) || typeof server._listen2 !== 'function') return false;
-  Reflect.apply(server._listen2, server, [host, port, isIP(host), backlog]);
-  return true;
-}
 
 export class Listening<Served extends ServedChannel> {
   readonly #server: Server;

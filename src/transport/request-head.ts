@@ -1,30 +1,26 @@
-// Waits for the head of the one request a connection may make: not for ever, and not for any length of it.
+// Waits for the head of the first request on a connection: not for ever, and not for any length of it.
 
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../base/clock.js';
 import { answerAndClose, plainAnswer } from './http-answer.js';
-import { headEnd, parseHead, type RequestHead } from './http-head.js';
+import { httpDeadlines } from './http-connection.js';
+import { headEnd, longestHeadBytes, parseHead, type RequestHead } from './http-head.js';
 
-/** As much as Node's own HTTP takes. */
-const longestHeadBytes = 16 * 1024;
-
-export interface HeadPatience {
-  readonly clock: Clock;
-  readonly handshakeMs: number;
-}
+/** The head, everything that was read, and the part of that which came behind the head. */
+type Receive = (request: RequestHead, bytes: Buffer, rest: Buffer) => void;
 
 /**
- * Calls back with the head and whatever has come behind it; the socket is paused then. A connection that ends before, or whose head is
- * too slow, too long or malformed, is answered here and closed.
+ * Calls back with the head; the socket is paused then. A connection that ends before, or whose head is too slow, too long or malformed, is
+ * answered here and closed.
  */
-export function awaitHead(socket: Duplex, patience: HeadPatience, received: (head: RequestHead, rest: Buffer) => void): void {
-  const { clock, handshakeMs } = patience;
+export function awaitHead(socket: Duplex, clock: Clock, receive: Receive): void {
+  const { headMs } = httpDeadlines;
   let bytes: Buffer = Buffer.alloc(0);
   const refuse = (status: number, text: string): void => {
     stop();
     answerAndClose(socket, plainAnswer(status, text), clock.now());
   };
-  const timer = clock.afterIdle(handshakeMs, () => refuse(408, `no request within ${handshakeMs} ms`));
+  const timer = clock.afterIdle(headMs, () => refuse(408, `no request within ${headMs} ms`));
   const stop = (): void => {
     timer.cancel();
     socket.off('data', take).off('error', destroy).off('end', ended).off('close', stop);
@@ -40,11 +36,11 @@ export function awaitHead(socket: Duplex, patience: HeadPatience, received: (hea
       return refuse(431, `the head of a request has at most ${longestHeadBytes} bytes`);
     }
     if (end < 0) return;
-    const head = parseHead(bytes.toString('latin1', 0, end));
-    if (head === undefined) return refuse(400, 'the request is malformed');
+    const request = parseHead(bytes.toString('latin1', 0, end));
+    if (request === undefined) return refuse(400, 'the request is malformed');
     stop();
     socket.pause();
-    received(head, bytes.subarray(end + headEnd.length));
+    receive(request, bytes, bytes.subarray(end + headEnd.length));
   }
 
   socket.on('data', take).on('error', destroy).on('end', ended).on('close', stop);

@@ -1,8 +1,8 @@
 // The handshake that turns a connection into a WebSocket, RFC 6455 §4, as far as both sides must agree on it. Knows no socket.
 
+import { createHash } from 'node:crypto';
 import type { Refusal } from './http-answer.js';
-import type { RequestHead } from './http-head.js';
-import { sha1 } from './sha1.js';
+import { listIn, type RequestHead } from './http-head.js';
 
 /** Joined to the client's key before it is hashed, so that no server says yes by accident. */
 const serverGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
@@ -11,16 +11,19 @@ export const webSocketVersion = '13';
 
 /** What the server sends back for the key, which proves that it knows what a WebSocket is, and nothing else. */
 export function acceptKey(key: string): string {
-  return sha1(Buffer.from(key + serverGuid, 'latin1')).toString('base64');
+  return createHash('sha1')
+    .update(key + serverGuid, 'latin1')
+    .digest('base64');
 }
 
 /** Whether a request wants to become a WebSocket; it may still be malformed. */
 export function isUpgrade({ headers: { connection, upgrade } }: RequestHead): boolean {
-  return tokensIn(upgrade).includes('websocket') && tokensIn(connection).includes('upgrade');
+  return listIn(upgrade).some((each) => /^websocket$/i.test(each)) && listIn(connection).some((each) => /^upgrade$/i.test(each));
 }
 
 /** Why a request that wants to become a WebSocket cannot; undefined when it can. */
 export function problemWithUpgrade({ method, headers }: RequestHead): Refusal | undefined {
+  if (!isBodyBounded(headers)) return refusal(400, 'the request is malformed');
   if (method !== 'GET') return refusal(405, `a WebSocket begins with GET, not ${method}`, { allow: 'GET' });
   if (keyIn(headers) === undefined) return refusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64, once');
   if (headers['sec-websocket-version'] === webSocketVersion) return undefined;
@@ -44,11 +47,12 @@ function refusal(status: number, text: string, headers: Readonly<Record<string, 
   return { ok: false, status, text, headers };
 }
 
+/** Frames begin where the request ends, and two readers must not disagree about where that is. */
+function isBodyBounded({ 'transfer-encoding': coding, 'content-length': length = '0' }: RequestHead['headers']): boolean {
+  return coding === undefined && typeof length === 'string' && /^\d+$/.test(length);
+}
+
 function keyIn(headers: RequestHead['headers']): string | undefined {
   const key = headers['sec-websocket-key'];
   return typeof key === 'string' && /^[+/\dA-Za-z]{22}==$/.test(key) ? key : undefined;
-}
-
-function tokensIn(header: string | readonly string[] | undefined): string[] {
-  return [header ?? []].flat().flatMap((line) => line.split(',').map((token) => token.trim().toLowerCase()));
 }

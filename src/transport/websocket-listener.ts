@@ -1,11 +1,12 @@
-// Accepts WebSocket connections and hands each on as a Channel, after somebody else has said who may come in. Plain HTTP requests are
-// answered by somebody else, too, one for each connection. Loads Node's TLS only when it is used.
+// Accepts WebSocket connections and hands each on as a Channel, once `authorize` has let it in. Connections that begin with any other request
+// are handed to Node's HTTP, and stay there. Loads Node's TLS only when it is used.
 
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { EndpointError, formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
-import { answerAndClose, type HttpAnswer, plainAnswer, type Refusal } from './http-answer.js';
+import { type Answering, answerAndClose, type HttpAnswer, plainAnswer, type Refusal } from './http-answer.js';
+import { httpDeadlines, serveHttp } from './http-connection.js';
 import type { RequestHead } from './http-head.js';
 import { probeWhenIdle } from './keep-alive.js';
 import { bind, type CloseOptions, type ConnectionShares, Listening } from './listening.js';
@@ -15,9 +16,6 @@ import { NodeWebSocketChannel } from './websocket-node-channel.js';
 
 /** Often enough to keep proxies from forgetting a connection, and as often as Codex does. */
 const defaultPingMs = 30_000;
-
-/** Longest a client may take over a TLS handshake or the head of a request. */
-const handshakeMs = 10_000;
 
 /** Who came in, and the subprotocol to be sent back if one of those offered is to be. */
 export interface Admission<Identity> {
@@ -39,8 +37,8 @@ export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
   readonly admission?: 'onUpgrade' | 'byOwner';
   /** Asked about every upgrade before anything else is looked at; `address` is the peer's, without its port. */
   authorize(request: RequestHead, address: string): Admission<Identity> | Refusal;
-  /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, all of them are told what is here. */
-  answer?(request: RequestHead, address: string): HttpAnswer;
+  /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, one answer says what is here and closes. */
+  readonly answer?: (request: RequestHead, address: string) => Answering;
   /** Owns the channel from then on; nothing arrives before it listens. `admit` closes the channel when there is no room. */
   onChannel(channel: Channel, identity: Identity, admit: () => void): void;
   readonly pingMs?: number;
@@ -51,13 +49,17 @@ export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
 
 /** Rejects with an EndpointError when the address cannot be listened on. */
 export async function listenWebSocket<Identity>(options: WebSocketListenerOptions<Identity>): Promise<WebSocketListener> {
-  const { endpoint, clock = systemClock } = options;
+  const { endpoint, answer, clock = systemClock } = options;
   const server = await createServer(options);
   const listening = new Listening<NodeWebSocketChannel>(server, clock, options);
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
-    awaitHead(socket, { clock, handshakeMs }, (request, head) => {
-      if (!isUpgrade(request)) {
-        return answerAndClose(socket, options.answer?.(request, addressOf(socket)) ?? tellWhatIsHere(request), clock.now());
+    awaitHead(socket, clock, (request, bytes, head) => {
+      // A CONNECT leaves HTTP like an upgrade, and is refused like one.
+      if (!isUpgrade(request) && request.method !== 'CONNECT') {
+        if (answer === undefined) return answerAndClose(socket, tellWhatIsHere(request), clock.now());
+        const answerPlain = (asked: RequestHead): Answering =>
+          isUpgrade(asked) ? lateUpgrade : answer(asked, addressOf(socket));
+        return void serveHttp(socket, bytes, { clock, answer: answerPlain });
       }
       const verdict = judge(request, options.authorize(request, addressOf(socket)), listening);
       if (!verdict.ok) return answerAndClose(socket, plainAnswer(verdict.status, verdict.text, verdict.headers), clock.now());
@@ -111,7 +113,13 @@ async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<nev
   if (tls === undefined) throw new EndpointError(`listening on ${formatEndpoint(endpoint)} needs a certificate and its key`);
   const { createServer: createTlsServer } = await import('node:tls');
   const { cert, key } = tls;
-  const server = createTlsServer({ cert, key, handshakeTimeout: handshakeMs, noDelay: true, ALPNProtocols: ['http/1.1'] });
+  const server = createTlsServer({
+    cert,
+    key,
+    handshakeTimeout: httpDeadlines.headMs,
+    noDelay: true,
+    ALPNProtocols: ['http/1.1'],
+  });
   return server.on('tlsClientError', (_error, socket) => void socket.destroy());
 }
 
@@ -144,6 +152,9 @@ function startPinging(
   }
   return { cancel: () => timer.cancel() };
 }
+
+/** What follows an upgrade is no HTTP, so the connection ends with it. */
+const lateUpgrade = plainAnswer(400, 'a WebSocket begins with the first request of its connection', { connection: 'close' });
 
 const whatIsHere = 'there is a WebSocket at the path / and nothing else';
 

@@ -1,5 +1,6 @@
 // The client's handshake of a WebSocket in Node: headers go with it, a refusal's words come back. Loads Node's HTTP when it is used.
 
+import { randomBytes, randomFillSync } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.js';
@@ -31,10 +32,7 @@ export interface Attempt {
 }
 
 export async function requestWebSocket(endpoint: WebSocketEndpoint, options: WebSocketRequestOptions): Promise<Attempt> {
-  const [{ request }, { randomBytes, randomFillSync }] = await Promise.all([
-    endpoint.isSecure ? import('node:https') : import('node:http'),
-    import('node:crypto'),
-  ]);
+  const { request } = await (endpoint.isSecure ? import('node:https') : import('node:http'));
   const { headers, ca, maxMessageBytes, clock } = options;
   const peer = formatEndpoint(endpoint);
   const key = randomBytes(16).toString('base64');
@@ -66,7 +64,7 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
     }
     socket.setNoDelay(true);
     probeWhenIdle(socket);
-    const role = { kind: 'client', keys: maskingKeys(randomFillSync) } as const;
+    const role = { kind: 'client', keys: maskingKeys() } as const;
     opened.resolve(new NodeWebSocketChannel({ socket, role, head, peer, maxMessageBytes, clock }));
   });
   asked.end();
@@ -81,12 +79,12 @@ function problemWithAnswer({ statusCode, headers }: IncomingMessage, key: string
 }
 
 /** Random numbers are drawn by the thousand: one at a time takes ten times as long. */
-function maskingKeys(fill: (numbers: Int32Array) => Int32Array): MaskingKeys {
+function maskingKeys(): MaskingKeys {
   const numbers = new Int32Array(1024);
   let next = numbers.length;
   return () => {
     if (next === numbers.length) {
-      fill(numbers);
+      randomFillSync(numbers);
       next = 0;
     }
     next += 1;

@@ -16,10 +16,12 @@ interface Given extends Partial<FrontState> {
   readonly method?: string;
   readonly verdict?: Verdict;
   readonly accept?: string | readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-function ask(url: string, { method = 'GET', verdict = admitted, accept, ...state }: Given = {}): HttpAnswer {
-  return answerHttp({ method, url, headers: { accept }, verdict }, { ...ready, ...state });
+function ask(url: string, { method = 'GET', verdict = admitted, accept, headers, ...state }: Given = {}): HttpAnswer {
+  const answer = answerHttp({ method, url, headers: { accept, ...headers }, verdict }, { ...ready, ...state });
+  return answer instanceof Promise ? assert.fail('what is known at once is answered at once') : answer;
 }
 
 /** What Firefox and Chromium begin with. */
@@ -92,6 +94,20 @@ describe('over plain HTTP', () => {
     assert.doesNotMatch(body, /<script|<style|<link|<img|src=|href=/);
     assert.deepEqual(ask('/?a=1', { accept: ['*/*', 'text/html'] }).body, body);
     assert.deepEqual(ask('/', { method: 'HEAD', accept: browserAccept }), { ...ask('/', { accept: browserAccept }), body: '' });
+  });
+
+  test('a browser that has the page is told to keep it, once the gate has let it in', () => {
+    const { headers } = ask('/', { accept: browserAccept });
+    assert.equal(headers['cache-control'], 'private, no-cache');
+    const known = { accept: browserAccept, headers: { 'if-none-match': `"other", ${headers['etag'] ?? ''}` } };
+    assert.deepEqual(shown(ask('/', known)), [304, '']);
+    assert.equal(ask('/', { ...known, verdict: tokenless }).status, 401);
+    assert.equal(ask('/', { ...known, headers: { 'if-none-match': '"other"' } }).status, 200);
+  });
+
+  test('a refusal closes the connection, any other answer keeps it', () => {
+    for (const verdict of [tokenless, foreign]) assert.equal(ask('/', { verdict }).headers['connection'], 'close');
+    for (const url of ['/', '/healthz', '/nowhere']) assert.equal(ask(url).headers['connection'], undefined);
   });
 
   test('the page is refused wherever the gate refuses', () => {

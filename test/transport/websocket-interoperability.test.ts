@@ -1,7 +1,6 @@
 // Our WebSocket and that of `ws`, each with the other: random messages, cut into random fragments and random pieces, arrive unchanged.
 
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import { describe, test } from 'node:test';
@@ -9,7 +8,6 @@ import fc from 'fast-check';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '#src/base/clock.js';
 import { openChannel } from '#src/transport/connect.js';
-import { sha1 } from '#src/transport/sha1.js';
 import { binaryFrame, textFrame } from '#src/transport/websocket-frame.js';
 import { NodeWebSocketChannel } from '#src/transport/websocket-node-channel.js';
 import { eventually } from '../support/eventually.js';
@@ -118,14 +116,6 @@ describe('our frames', () => {
       { numRuns: 100 },
     );
   });
-});
-
-test('the digest of the handshake is that of SHA-1', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) =>
-      assert.deepEqual(sha1(bytes), createHash('sha1').update(bytes).digest()),
-    ),
-  );
 });
 
 function frameOf({ fragments: parts, isBinary }: Message, keys: (() => number) | undefined): Uint8Array {

@@ -2,9 +2,9 @@
 // exec, setsid and daemons; anybody may set it; /proc shows it to anybody; and it limits only real-time scheduling,
 // here to years. The mark is on this program while it spawns, so the child has it from its first instruction.
 
+import { randomInt } from 'node:crypto';
 import { uptime } from 'node:os';
 import type { ProcEntry } from '../proc-files.js';
-import { randomBelow } from '../random.js';
 import type { Libc } from './libc.js';
 
 const RLIMIT_RTTIME = 15;
@@ -18,7 +18,7 @@ const ticksPerSecond = 100;
 
 export class Lineage {
   /** First digits of every mark this program makes. */
-  readonly prefix = String(10 ** 8 + randomBelow(9 * 10 ** 8));
+  readonly prefix = String(randomInt(10 ** 8, 10 ** 9));
   readonly #libc: Libc;
   readonly #ownLimit = new BigUint64Array(2);
   readonly #markedLimit = new BigUint64Array(2);

@@ -3,6 +3,7 @@
 
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { ListenEndpoint } from '../../transport/endpoint.js';
+import { listIn } from '../../transport/http-head.js';
 import type { Identity } from '../session-table.js';
 import { type Credentials, authenticate } from './credentials.js';
 import { parseAllowedHost, problemWithHost } from './host-policy.js';
@@ -113,10 +114,7 @@ type Offer =
   | { readonly ok: false; readonly problem: string };
 
 function readOffer(header: HeaderValue): Offer {
-  const entries = [header ?? []]
-    .flat()
-    .flatMap((line) => line.split(','))
-    .map((entry) => entry.trim());
+  const entries = listIn(header);
   const isOffered = entries.includes(subprotocol);
   const [entry, ...others] = entries.filter((candidate) => candidate.startsWith(bearerSubprotocolPrefix));
   if (entry === undefined) return { ok: true, token: undefined, subprotocol: isOffered ? subprotocol : undefined };
