@@ -19,7 +19,7 @@ export type { KeptRequest, RequestLimits } from './kept-request.js';
 export type { LogReader, Position, Settlement, Taken } from './log-reader.js';
 export type { ByteCounter, ManagedProcess, ProcessLimits, ProcessOptions } from './managed-process.js';
 export type { LogEntry, LogPage, OutputLog, Retention } from './output-log.js';
-export { type MoveOptions, ProcessTable, type TableLimits } from './process-table.js';
+export { type MoveOptions, ProcessTable, type StartOnce, type Started, type TableLimits } from './process-table.js';
 export { randomBytes, randomUuid } from './random.js';
 export { Sandbox, type SandboxOptions, prepareSandboxed } from './sandbox.js';
 export { parseSignal, signalExitCode } from './signals.js';

@@ -46,6 +46,8 @@ export type {
 export {
   type CommandMethod,
   type CommandService,
+  type ConnectionMethod,
+  type ConnectionService,
   type ExecService,
   type SessionMethod,
   isCommandMethod,

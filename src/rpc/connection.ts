@@ -14,8 +14,8 @@ export interface ConnectionLimits extends JsonLimits {
 }
 
 /** The answer to a request, and what may only happen once it is on its way. */
-export interface Reply {
-  readonly result: unknown;
+export interface Reply<T = unknown> {
+  readonly result: T;
   readonly afterReply?: (() => void) | undefined;
 }
 
