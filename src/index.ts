@@ -60,6 +60,8 @@ export { Sandbox, type SandboxOptions, type SpawnSpec, prepareSandboxed } from '
 export {
   type CommandMethod,
   type CommandService,
+  type ConnectionMethod,
+  type ConnectionService,
   type EndReason,
   type Ending,
   type EnvPolicy,

@@ -246,7 +246,7 @@ function valueOf(name: string, { kind, choices = [] }: Option, texts: readonly s
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** The longest delay a Node timer takes: 24.8 days. */
-const longestMs = 2 ** 31 - 1;
+export const longestMs = 2 ** 31 - 1;
 
 function readDuration(label: string, text: string): number {
   const { digits, unit = 's' } = /^(?<digits>\d+(?:\.\d+)?)(?<unit>ms|s|m|h|d)?$/.exec(text)?.groups ?? {};

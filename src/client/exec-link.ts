@@ -2,8 +2,8 @@
 
 import type {
   CommandService,
+  ConnectionService,
   Ending,
-  ExecService,
   Notification,
   Params,
   ProcessEvent,
@@ -38,8 +38,9 @@ export interface Attached {
 export type OutputDelta = Notification<'command/exec/outputDelta'>;
 
 export interface ExecLink {
-  readonly service: ExecService;
-  /** One-shot commands; they end with the connection, and none is run again on another. */
+  /** Everything that can be asked. What changes which events come is asked by `attach`, `detach`, `release` and `close` below. */
+  readonly service: ConnectionService;
+  /** The part of it for one-shot commands; they end with the connection, and none is run again on another. */
   readonly commands: CommandService;
   /** Calls `listener` with the output of the command of this id until disposed. */
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;

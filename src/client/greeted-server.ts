@@ -2,6 +2,7 @@
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
+import { rpcCodes } from '../base/rpc-codes.js';
 import { type ProcessEvent, type Result, asSessionId, requests } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
@@ -35,7 +36,7 @@ export async function greetServer(channel: Channel, options: GreetOptions): Prom
     request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
     notification: (method, params) => hear(method, params),
     binary: (frame) => onTold(readToldFrame(frame)),
-    errorBody: (error) => ({ code: -32601, message: String(error) }),
+    errorBody: (error) => ({ code: rpcCodes.methodNotFound, message: String(error) }),
   });
   try {
     const result = await connection.call('initialize', greeting, initializeMs);

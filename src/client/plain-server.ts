@@ -3,6 +3,7 @@
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
+import { rpcCodes } from '../base/rpc-codes.js';
 import { type Params, type ProcessEvent, type ProcessId, decodeBase64, notifications, requests } from '../protocol/index.js';
 import type { ChannelEnd } from '../rpc/channel.js';
 import type { Connection } from '../rpc/connection.js';
@@ -88,7 +89,7 @@ export class PlainServer {
       return await this.#answer(method, params, timeoutMs);
     } catch (error) {
       if (!v.isValiError(error)) throw error;
-      throw new RpcError({ code: -32602, message: error.message });
+      throw new RpcError({ code: rpcCodes.invalidParams, message: error.message });
     }
   }
 
@@ -128,7 +129,8 @@ export class PlainServer {
   async #start(params: Params<'process/start'>): Promise<unknown> {
     const { processId } = params;
     const request = plainStart(params, { isV0: this.#isV0, cwd: this.#cwd });
-    if (this.#processes.has(processId)) throw new RpcError({ code: -32600, message: `process ${processId} already exists` });
+    if (this.#processes.has(processId))
+      throw new RpcError({ code: rpcCodes.invalidRequest, message: `process ${processId} already exists` });
     const process = new PlainProcess({
       processId,
       clock: this.#options.clock,
@@ -188,7 +190,7 @@ export class PlainServer {
     const process = this.#processes.get(processId);
     if (process === undefined) {
       throw new RpcError({
-        code: -32600,
+        code: rpcCodes.invalidRequest,
         message: `unknown process id ${processId}`,
         data: { kind: 'processNotFound', processId },
       });
@@ -270,5 +272,5 @@ function readNotice(method: string, params: unknown): { processId: ProcessId; no
 
 function refusal(demand: string): RpcError {
   const message = `${demand} cannot be had from this server, which is not Sluice`;
-  return new RpcError({ code: -32600, message, data: { kind: 'invalidRequest', problem: message } });
+  return new RpcError({ code: rpcCodes.invalidRequest, message, data: { kind: 'invalidRequest', problem: message } });
 }

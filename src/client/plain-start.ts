@@ -1,5 +1,6 @@
 // A start as Sluice takes it -> as a server takes that is not Sluice. What would be ignored there is refused here.
 
+import { rpcCodes } from '../base/rpc-codes.js';
 import type { EnvPolicy, Io, Params, PreparedSpec } from '../protocol/index.js';
 import { RpcError } from '../rpc/rpc-error.js';
 
@@ -98,5 +99,5 @@ function pathOf(cwd: string): string {
 
 function refused(demand: string): RpcError {
   const message = `this server, which is not Sluice, cannot do ${demand}`;
-  return new RpcError({ code: -32602, message, data: { kind: 'invalidParams', problem: message } });
+  return new RpcError({ code: rpcCodes.invalidParams, message, data: { kind: 'invalidParams', problem: message } });
 }

@@ -2,19 +2,10 @@
 
 import * as v from 'valibot';
 import type { Deferred } from '../base/deferred.js';
-import { type CommandMethod, type ProcessId, type SessionMethod, asProcessId, isCommandMethod } from '../protocol/index.js';
-
-/** What a link calls beside the service: which processes of other sessions it has to do with. */
-export type CallMethod =
-  | SessionMethod
-  | CommandMethod
-  | 'process/attach'
-  | 'process/detach'
-  | 'process/release'
-  | 'process/restart';
+import { type ConnectionMethod, type ProcessId, asProcessId, isCommandMethod } from '../protocol/index.js';
 
 export interface PendingCall {
-  readonly method: CallMethod;
+  readonly method: ConnectionMethod;
   params: unknown;
   /** A start under an id that nothing here had: when it fails, nothing will come under that id. */
   readonly isNewProcess: boolean;
@@ -34,7 +25,7 @@ export function joinedBy({ method, params }: PendingCall): ProcessId | undefined
 }
 
 /** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
-export function isUnrepeatable(method: CallMethod): boolean {
+export function isUnrepeatable(method: ConnectionMethod): boolean {
   return method === 'process/signal' || method === 'process/restart' || isCommandMethod(method);
 }
 

@@ -1,35 +1,26 @@
-// ExecService over a connection that may be lost and found again. Calls and cursors outlive the connection; what cannot be
+// ConnectionService over a connection that may be lost and found again. Calls and cursors outlive the connection; what cannot be
 // sent twice without harm is not sent twice.
 
 import * as v from 'valibot';
 import { deferred } from '../base/deferred.js';
 import {
-  type CommandService,
-  type ExecService,
+  type ConnectionMethod,
+  type ConnectionService,
   type Params,
   type ProcessEvent,
   type ProcessId,
   type Result,
   type Seq,
   execError,
-  isCommandMethod,
-  isSessionMethod,
   requests,
 } from '../protocol/index.js';
 import { readParams } from '../protocol/read-params.js';
+import { isConnectionMethod } from '../protocol/services.js';
 import type { ChannelEnd } from '../rpc/channel.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
 import { type GreetedServer, greetServer } from './greeted-server.js';
-import {
-  type CallMethod,
-  type PendingCall,
-  isUnrepeatable,
-  joinedBy,
-  processIdIn,
-  repeatableWrite,
-  sentAgain,
-} from './remote-call.js';
+import { type PendingCall, isUnrepeatable, joinedBy, processIdIn, repeatableWrite, sentAgain } from './remote-call.js';
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
 import { comeBack } from './reconnect.js';
@@ -42,8 +33,8 @@ const closeMs = 10_000;
 type Server = GreetedServer['server'];
 
 export class RemoteLink implements ExecLink {
-  readonly service: ExecService;
-  readonly commands: CommandService;
+  readonly service: ConnectionService;
+  readonly commands: ConnectionService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
   /** Processes of other sessions, to be joined again by every new connection. */
@@ -63,12 +54,10 @@ export class RemoteLink implements ExecLink {
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
-    const stub = (method: CallMethod) => [method, async (params: unknown) => this.#call(method, params)];
-    const methods = Object.keys(requests);
-    // oxlint-disable typescript/no-unsafe-assignment -- the table meets dynamic names: one function for each of its methods
-    this.service = Object.fromEntries(methods.filter(isSessionMethod).map(stub));
-    this.commands = Object.fromEntries(methods.filter(isCommandMethod).map(stub));
-    // oxlint-enable typescript/no-unsafe-assignment
+    const stub = (method: ConnectionMethod) => [method, async (params: unknown) => this.#call(method, params)];
+    // oxlint-disable-next-line typescript/no-unsafe-assignment -- the table meets dynamic names: one function for each of its methods
+    this.service = Object.fromEntries(Object.keys(requests).filter(isConnectionMethod).map(stub));
+    this.commands = this.service;
   }
 
   /** Connects and greets. */
@@ -146,7 +135,7 @@ export class RemoteLink implements ExecLink {
   }
 
   restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>> {
-    return this.#call('process/restart', params);
+    return this.service['process/restart'](params);
   }
 
   async close(): Promise<void> {
@@ -161,7 +150,7 @@ export class RemoteLink implements ExecLink {
   }
 
   /** Checks the parameters before they are sent, because JSON silently turns some wrong values, such as NaN, into null. */
-  #call<M extends CallMethod>(method: M, given: unknown): Promise<Result<M>> {
+  #call<M extends ConnectionMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
     const isNewProcess = method === 'process/start' && !this.#sources.has(processIdIn(params));
@@ -172,7 +161,7 @@ export class RemoteLink implements ExecLink {
     return answered.then((result) => v.parse(requests[method].result, result));
   }
 
-  #encoded(method: CallMethod, params: unknown): unknown {
+  #encoded(method: ConnectionMethod, params: unknown): unknown {
     // A start's events may come together with its reply, so their queue is there before.
     if (method === 'process/start') this.follow(processIdIn(params), 0);
     if (method !== 'process/write') return params;

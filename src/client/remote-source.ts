@@ -1,11 +1,8 @@
 // The events of one process as they arrive over a wire: a queue that the server keeps short, because what is not
 // acknowledged holds the process back.
 
-import type { Ending, ProcessEvent, Seq } from '../protocol/index.js';
+import { type Ending, type ProcessEvent, type Seq, acknowledgeEveryBytes } from '../protocol/index.js';
 import type { EventSource } from './exec-link.js';
-
-/** Bytes taken before the server is told: a quarter of the window, so that it never has to wait for a reader that keeps up. */
-const acknowledgeEveryBytes = 64 * 1024;
 
 export class RemoteSource implements EventSource {
   readonly #tell: (seq: Seq) => void;

@@ -5,7 +5,7 @@ import { Token } from '../client/token.js';
 import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from '../transport/connect-error.js';
 import { openChannel } from '../transport/connect.js';
-import { parseConnectUrl } from '../transport/endpoint.js';
+import { type ConnectEndpoint, parseConnectUrl } from '../transport/endpoint.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 
 /** Longest message taken from a server: well under the longest string, and above any page of retained output that its limits allow. */
@@ -33,7 +33,7 @@ export async function connect(target: string | StreamPair | Channel, options: No
     return openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
   };
   const open = () => openWithToken(token, openWith);
-  return connectOver({ open, again: 'possible', isGone: endpoint.kind === 'unix' ? isNobodyThere : isUnauthorized }, options);
+  return connectOver({ open, again: 'possible', isGone: isGoneAt[endpoint.kind] }, options);
 }
 
 /** With the token at hand; when it is refused, with another one if there is one. */
@@ -48,6 +48,9 @@ async function openWithToken(token: Token, open: (bearer: string | undefined) =>
     return open(second);
   }
 }
+
+/** Failures after which another try would fail, too. */
+const isGoneAt = { unix: isNobodyThere, websocket: isUnauthorized } satisfies Record<ConnectEndpoint['kind'], unknown>;
 
 /** The server is there, and would say the same to the same token again. */
 function isUnauthorized(error: unknown): boolean {

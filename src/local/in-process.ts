@@ -1,51 +1,68 @@
-// A client wired straight to a session of its own: no JSON, no wire, the same behaviour.
+// A client wired straight to a session of its own: no JSON, no wire, the same handlers.
 
-import { Client, type ExecLink, type OutputDelta } from '../client/index.js';
-import { type Params, type ProcessId, execError } from '../protocol/index.js';
-import { readParams } from '../protocol/read-params.js';
-import { checkedCommands, checkedService } from '../server/dispatch.js';
-import { Commands, Server, type ServerOptions, SessionWatch, createExecService } from '../server/index.js';
+import { Client, type OutputDelta } from '../client/index.js';
+import { type Method, type ProcessId, execError } from '../protocol/index.js';
+import { Attachment } from '../server/attachment.js';
+import { Server, type ServerOptions, SessionWatch } from '../server/index.js';
+import { silentMetrics } from '../server/metrics.js';
+import { anybody } from '../server/session-table.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
   const server = new Server(options);
   const session = server.openSession();
   const listeners = new Map<ProcessId, (delta: OutputDelta) => void>();
-  const commands = new Commands(session, async (delta) => listeners.get(delta.processId)?.(delta));
   const watches = new SessionWatch(session);
-  const service = createExecService(session);
-  const link: ExecLink = {
-    service: checkedService({
-      ...service,
-      'process/start': (params) => {
-        const starting = service['process/start'](params);
-        const started = session.processes.find(params.processId);
-        if (started !== undefined) watches.follow(started, 0);
-        return starting;
-      },
-    }),
-    watch: (listener) => watches.watch(listener),
-    commands: checkedCommands(commands.service),
-    onOutputDelta: (processId: ProcessId, listener: (delta: OutputDelta) => void) => {
-      listeners.set(processId, listener);
-      return { [Symbol.dispose]: () => void listeners.delete(processId) };
+  const attachment = new Attachment({
+    session,
+    sessions: server.sessions,
+    identity: anybody,
+    maxProcessesPerCaller: server.limits.maxProcessesPerCaller,
+    // The client reads the session's logs itself; only those who watch everything have to hear of a process.
+    delivery: {
+      started: (target) => () => watches.follow(target, 0),
+      startFailed: () => {},
+      attached: () => () => {},
+      findUnconfirmed: () => undefined,
+      drop: () => {},
+      end: () => {},
     },
-    follow: session.follow.bind(session),
-    attach: async (params: Params<'process/attach'>) => {
-      const { processId, afterSeq, follow } = readParams('process/attach', params);
-      const events = session.follow(processId, afterSeq ?? 0);
-      if (follow === false) events.close();
-      return { status: session.processes.get(processId).status(), events };
-    },
-    detach: async () => {}, // closing the cursor was all
-    release: async () => {
-      throw execError('methodNotFound', { method: 'process/release' }); // nothing here outlives this program
-    },
-    restart: async () => {
-      throw execError('methodNotFound', { method: 'process/restart' }); // which only released processes can be
-    },
-    ended: server.closed,
-    close: () => server.close(),
+    tellOutput: async (delta) => listeners.get(delta.processId)?.(delta),
+    metrics: silentMetrics,
+    onStarted: () => {},
+  });
+  const refuse = (method: Method) => async () => {
+    throw execError('methodNotFound', { method });
   };
-  return new Client(link, { clock: server.clock });
+  const service = {
+    ...attachment.service,
+    // Nothing here outlives this program, and only what was released can be restarted.
+    'process/release': refuse('process/release'),
+    'process/restart': refuse('process/restart'),
+  };
+  return new Client(
+    {
+      service,
+      commands: service,
+      release: service['process/release'],
+      restart: service['process/restart'],
+      watch: (listener) => watches.watch(listener),
+      onOutputDelta: (processId, listener) => {
+        listeners.set(processId, listener);
+        return { [Symbol.dispose]: () => void listeners.delete(processId) };
+      },
+      follow: session.follow.bind(session),
+      attach: async (params) => {
+        const { process: status } = await service['process/attach'](params);
+        const events = session.follow(params.processId, params.afterSeq ?? 0);
+        if (params.follow === false) events.close();
+        return { status, events };
+      },
+      // The caller has closed its cursor, and nothing else held the process.
+      detach: async (processId) => void (await service['process/detach']({ processId })),
+      ended: server.closed,
+      close: () => server.close(),
+    },
+    { clock: server.clock },
+  );
 }

@@ -20,7 +20,7 @@ export type { LogReader, Position, Settlement, Taken } from './log-reader.js';
 export type { ManagedProcess } from './managed-process.js';
 export type { ByteCounter, ProcessLimits, ProcessOptions } from './process-options.js';
 export type { LogEntry, LogPage, OutputLog, Retention } from './output-log.js';
-export { type MoveOptions, ProcessTable, type TableLimits } from './process-table.js';
+export { type MoveOptions, ProcessTable, type StartOnce, type Started, type TableLimits } from './process-table.js';
 export { Sandbox, type SandboxOptions, prepareSandboxed } from './sandbox.js';
 export { parseSignal, signalExitCode } from './signals.js';
 export { type BackendName, type SpawnSpec, createBackend } from './spawn.js';

@@ -114,7 +114,7 @@ export class ManagedProcess {
     return this.#stdin.queuedBytes;
   }
 
-  /** Whether a start with this argv, sent again because its answer was lost, means this process. */
+  /** Whether a start with this argv, retried because its answer was lost, means this process. */
   isStartedBy(argv: readonly string[]): boolean {
     const own = this.request.spec.argv;
     return own.length === argv.length && own.every((word, index) => word === argv[index]);

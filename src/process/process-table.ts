@@ -47,6 +47,23 @@ interface Kept {
   readonly bytes: number;
 }
 
+/** A start that may have been asked for before. */
+export interface StartOnce {
+  readonly id: ProcessId;
+  /** The command of a call that is a retry, since its answer may have been lost; undefined for a first call. */
+  readonly retriedArgv: readonly string[] | undefined;
+  /** What the first call may have started although this table has forgotten it. */
+  readonly kept?: ManagedProcess | undefined;
+  /** Called only when there is something to start. */
+  readonly options: () => ProcessOptions;
+}
+
+export interface Started {
+  readonly process: ManagedProcess;
+  /** False for what an earlier call started. */
+  readonly isNew: boolean;
+}
+
 interface LooseTree {
   readonly tree: ProcessTree;
   readonly pid: number;
@@ -88,6 +105,17 @@ export class ProcessTable {
     const started = new ManagedProcess(options, this.#context, request);
     this.#own(started);
     return started;
+  }
+
+  /** The process that an earlier call with the same id and command has started, when this one is a retry; else a new one. */
+  startOnce({ id, retriedArgv, kept, options }: StartOnce): Started {
+    const known = this.find(id);
+    const earlier = known ?? kept;
+    if (earlier !== undefined && retriedArgv !== undefined && earlier.isStartedBy(retriedArgv)) {
+      return { process: earlier, isNew: false };
+    }
+    if (known !== undefined) throw execError('processExists', { processId: id });
+    return { process: this.start(options()), isNew: true };
   }
 
   /**

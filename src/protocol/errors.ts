@@ -1,10 +1,9 @@
 // One table of everything that can go wrong on the wire: a name for code to test, a number for JSON-RPC, a text for people.
 
+import { rpcCodes } from '../base/rpc-codes.js';
 import type { SpawnFailure } from './process.js';
 
-const invalidRequest = -32600;
-const invalidParams = -32602;
-const internal = -32603;
+const { invalidRequest, invalidParams, internalError: internal } = rpcCodes;
 
 export interface Row<D> {
   readonly code: number;
@@ -49,7 +48,7 @@ export const errorTable = {
     (d: { limit: number }) => `this session already runs ${d.limit} processes; end one before starting another`,
   ),
   /** A member of Codex's dialect or of ours that this server does not have. */
-  methodNotFound: row(-32601, (d: { method: string }) => `sluice does not implement "${d.method}"`),
+  methodNotFound: row(rpcCodes.methodNotFound, (d: { method: string }) => `sluice does not implement "${d.method}"`),
   notInitialized: row(invalidRequest, (d: { family: string }) => `client must call initialize before using ${d.family} methods`),
   notReady: row(invalidRequest, (d: { family: string }) => `client must send initialized before using ${d.family} methods`),
   alreadyInitialized: row(invalidRequest, (_: object) => 'initialize may only be sent once per connection'),

@@ -24,7 +24,7 @@ export {
   type Result,
   requests,
 } from './methods.js';
-export { notifications } from './notifications.js';
+export { acknowledgeEveryBytes, notifications } from './notifications.js';
 export { type Output as OutputFrame, OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
   Chunk,
@@ -46,6 +46,8 @@ export type {
 export {
   type CommandMethod,
   type CommandService,
+  type ConnectionMethod,
+  type ConnectionService,
   type ExecService,
   type SessionMethod,
   isCommandMethod,

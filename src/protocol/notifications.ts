@@ -6,6 +6,12 @@ import { processId, seq } from './ids.js';
 import { optionalMembers } from './map.js';
 import { closedEvent, exitedEvent, failedEvent, outputEvent, startedEvent } from './process.js';
 
+/**
+ * A client sends `process/ack` at the latest when it has taken this many bytes of a process. So a server's window must hold as much: with
+ * less, the process and its reader would wait for each other.
+ */
+export const acknowledgeEveryBytes = 64 * 1024;
+
 interface NotificationRow {
   readonly from: 'client' | 'server';
   readonly summary: string;

@@ -1,4 +1,6 @@
-// process/output as bytes instead of JSON: for peers that agreed to it, worth a base64 of every chunk.
+// process/output as it goes out: as JSON, or as bytes for peers that agreed to it, which saves a base64 of every chunk.
+//
+// The bytes:
 //
 //   0  u8   stream: 0 stdout, 1 stderr, 2 pty
 //   1  u16  length of the process id in bytes
@@ -18,6 +20,20 @@ const high = 2 ** 32;
 
 /** An id may begin with a byte order mark, which is a part of it. */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** The JSON of one process's chunks, in parts: the chunk stays as it is, since the channel makes base64 of it on its way out. */
+export class OutputMessages {
+  readonly #head: string;
+
+  constructor(processId: ProcessId) {
+    this.#head = `{"method":"process/output","params":{"processId":${JSON.stringify(processId)},"seq":`;
+  }
+
+  next({ seq, stream, chunk, droppedBytes = 0 }: Omit<Output, 'processId'>): readonly [string, Uint8Array, string] {
+    const dropped = droppedBytes === 0 ? '' : `,"droppedBytes":${droppedBytes}`;
+    return [`${this.#head}${seq},"stream":"${stream}"${dropped},"chunk":"`, chunk, '"}}'];
+  }
+}
 
 /** The frames of one process, each up to its chunk, which follows as it is. */
 export class OutputFrameHeads {

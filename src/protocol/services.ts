@@ -1,6 +1,7 @@
 // The method table as what it offers: one function for each method, grouped by who implements it.
 
-import { type Method, type Params, type Requests, type Result, requests } from './methods.js';
+import { type Method, type Notifications, type Params, type Requests, type Result, requests } from './methods.js';
+import { notifications } from './notifications.js';
 
 export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'session' ? M : never }[Method];
 
@@ -14,8 +15,32 @@ export type CommandService = { readonly [M in CommandMethod]: (params: Params<M>
  */
 export type ExecService = { readonly [M in SessionMethod]: (params: Params<M>) => Promise<Result<M>> };
 
+/** `initialize` opens the session that all others need. */
+export type ConnectionMethod = Exclude<Method, 'initialize'>;
+
+/** Everything that can be asked over a connection that was greeted: of its session, of itself, and one-shot commands. */
+export type ConnectionService = { readonly [M in ConnectionMethod]: (params: Params<M>) => Promise<Result<M>> };
+
+/** What a client says without an answer once it was greeted; `initialized` belongs to the greeting. */
+export type ClientNotification = Exclude<
+  { [N in keyof Notifications]: Notifications[N]['from'] extends 'client' ? N : never }[keyof Notifications],
+  'initialized'
+>;
+
 export function isMethod(name: string): name is Method {
   return Object.hasOwn(requests, name);
+}
+
+export function isConnectionMethod(name: string): name is ConnectionMethod {
+  return isMethod(name) && name !== 'initialize';
+}
+
+export function isClientNotification(name: string): name is ClientNotification {
+  return isNotification(name) && notifications[name].from === 'client' && name !== 'initialized';
+}
+
+function isNotification(name: string): name is keyof Notifications {
+  return Object.hasOwn(notifications, name);
 }
 
 export function isSessionMethod(name: string): name is SessionMethod {

@@ -2,10 +2,11 @@
 
 import type { Clock, Timer } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
+import { rpcCodes } from '../base/rpc-codes.js';
 import type { Channel, ChannelEnd } from './channel.js';
 import { jsonParts } from './json-parts.js';
 import { type Envelope, type JsonLimits, type RequestId, readEnvelope } from './message.js';
-import { CallTimeoutError, ConnectionClosedError, RpcError, type RpcErrorBody, parseFailed } from './rpc-error.js';
+import { CallTimeoutError, ConnectionClosedError, RpcError, type RpcErrorBody } from './rpc-error.js';
 
 export interface ConnectionLimits extends JsonLimits {
   /** Requests of the peer that are being worked on; more are refused. */
@@ -13,9 +14,9 @@ export interface ConnectionLimits extends JsonLimits {
 }
 
 /** The answer to a request, and what may only happen once it is on its way. */
-export interface Reply {
-  readonly result: unknown;
-  readonly afterReply?: () => void;
+export interface Reply<T = unknown> {
+  readonly result: T;
+  readonly afterReply?: (() => void) | undefined;
 }
 
 /** What a connection does with what arrives. */
@@ -33,8 +34,6 @@ const queuedReplyBytes = 4 * 1024 * 1024;
 
 /** The id that answers what had none. */
 const noId = -1;
-
-const tooManyRequests = -32022;
 
 interface Pending {
   readonly answer: Deferred<unknown>;
@@ -119,7 +118,7 @@ export class Connection {
   #onRequest({ id, method, params }: Envelope & { kind: 'request' }, inbound: Inbound): void {
     if (this.#inFlight >= this.#limits.maxInFlight) {
       const message = `${this.#limits.maxInFlight} requests are in flight already; wait for an answer before sending more`;
-      return this.#sendError(id, { code: tooManyRequests, message });
+      return this.#sendError(id, { code: rpcCodes.tooManyRequests, message });
     }
     this.#inFlight += 1;
     inbound
@@ -153,7 +152,7 @@ export class Connection {
   }
 
   #refuse(problem: string): void {
-    this.#sendError(noId, { code: parseFailed, message: problem });
+    this.#sendError(noId, { code: rpcCodes.invalidRequest, message: problem });
   }
 
   #sendError(id: RequestId, error: RpcErrorBody): void {

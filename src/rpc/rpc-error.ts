@@ -1,7 +1,5 @@
 // Failures of a call: those the peer reported, and those of the connection itself, which never get a wire code.
 
-export const parseFailed = -32600;
-
 /** The error member of a reply. */
 export interface RpcErrorBody {
   readonly code: number;

@@ -37,14 +37,14 @@ interface Active {
 export class Commands {
   readonly service: CommandService;
   readonly #session: Session;
-  readonly #processes: ProcessTable;
   readonly #tell: TellOutput;
   readonly #onStarted: CommandStarted;
   readonly #active = new Map<ProcessId, Active>();
+  /** Opened by the first command: most connections run none. */
+  #processes: ProcessTable | undefined;
 
   constructor(session: Session, tell: TellOutput, onStarted: CommandStarted = () => {}) {
     this.#session = session;
-    this.#processes = session.openCommands();
     this.#tell = tell;
     this.#onStarted = onStarted;
     this.service = {
@@ -59,8 +59,8 @@ export class Commands {
   }
 
   /** Ends every command and waits until all are gone. */
-  close(): Promise<void> {
-    return this.#session.closeCommands(this.#processes);
+  async close(): Promise<void> {
+    if (this.#processes !== undefined) await this.#session.closeCommands(this.#processes);
   }
 
   async #exec(params: Params<'command/exec'>): Promise<Result<'command/exec'>> {
@@ -83,6 +83,7 @@ export class Commands {
   }
 
   #start({ processId, spec, timeoutMs, sandboxPolicy }: CommandRequest): ManagedProcess {
+    this.#processes ??= this.#session.openCommands();
     try {
       const started = this.#processes.start({
         // What nobody has named gets a name that no caller will think of.

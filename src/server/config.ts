@@ -1,6 +1,7 @@
 // Every limit and default of the server, each with its unit and its reason.
 
 import type { TableLimits } from '../process/index.js';
+import { acknowledgeEveryBytes } from '../protocol/index.js';
 import type { ConnectionLimits } from '../rpc/connection.js';
 import type { SessionLimits } from './session-table.js';
 
@@ -32,8 +33,8 @@ export const defaultLimits: ServerLimits = {
   retainedEntries: 50_000,
   /** Enough for a banner, a session id and the first errors of each stream. */
   headBytes: 64 * kib,
-  /** Four full chunks: a reader that keeps up never waits, one that does not holds its process back. */
-  readerWindowBytes: 256 * kib,
+  /** Four acknowledgements: a reader that keeps up never waits, one that does not holds its process back. */
+  readerWindowBytes: 4 * acknowledgeEveryBytes,
   /** Keeps a fast writer busy for milliseconds and costs little when the child does not read. */
   stdinWindowBytes: mib,
   /** What a caller that ignores the answers may pile up at most. */

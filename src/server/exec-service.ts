@@ -1,8 +1,7 @@
 // ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
 
 import { shownValue } from '../base/shown-value.js';
-import type { LogEntry, LogPage, ManagedProcess } from '../process/index.js';
-import { parseSignal } from '../process/index.js';
+import { type LogEntry, type LogPage, type ManagedProcess, type Started, parseSignal } from '../process/index.js';
 import { type ExecService, type Page, type Params, execError } from '../protocol/index.js';
 import { environmentInfo } from './environment-info.js';
 import { type Session, exitFacts } from './session.js';
@@ -15,13 +14,8 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
 
   return {
     'process/start': async (params) => {
-      if (session.isClosed) throw execError('sessionClosed', { sessionId: session.id });
-      const earlier = params.retry === true ? processes.find(params.processId) : undefined;
-      if (earlier !== undefined && earlier.isStartedBy(params.argv ?? params.prepared?.argv ?? [])) {
-        return { processId: earlier.id, sandboxType: 'none', pid: earlier.pid };
-      }
-      const started = processes.start(processOptions(params, session.surroundings, session.policy));
-      return { processId: started.id, sandboxType: 'none', pid: started.pid };
+      const { pid } = startProcess(session, params).process;
+      return { processId: params.processId, sandboxType: 'none', pid };
     },
 
     'process/read': async ({ processId, afterSeq, afterBytes, maxBytes, waitMs, until }) => {
@@ -84,6 +78,21 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
     const { ending } = target;
     return { running: !isOver(target, until), ...(ending === undefined ? {} : { ending }) };
   }
+}
+
+/** `requireRoom` is called before anything new is started; `kept`: see `StartOnce`. */
+export function startProcess(
+  session: Session,
+  params: Params<'process/start'>,
+  { kept, requireRoom }: { readonly kept?: ManagedProcess | undefined; readonly requireRoom?: () => void } = {},
+): Started {
+  const { processId: id, retry, argv, prepared } = params;
+  if (session.isClosed) throw execError('sessionClosed', { sessionId: session.id });
+  const options = () => {
+    requireRoom?.();
+    return processOptions(params, session.surroundings, session.policy);
+  };
+  return session.processes.startOnce({ id, retriedArgv: retry === true ? (argv ?? prepared?.argv) : undefined, kept, options });
 }
 
 function isOver({ isClosed, ending }: ManagedProcess, until: Params<'process/wait'>['until']): boolean {

@@ -61,6 +61,7 @@ export class FrontDoor {
     for (const endpoint of options.listen) requireSafeBind(endpoint, options.credentials);
     const door = new FrontDoor(server, options, await loadCredentials(options.credentials));
     try {
+      // Each call takes one kind, so that a new one does not compile until it has its own.
       for (const endpoint of options.listen) {
         door.#listeners.push(endpoint.kind === 'unix' ? await door.#listenUnix(endpoint) : await door.#listenWebSocket(endpoint));
       }

@@ -46,6 +46,8 @@ export type {
   Sending,
   Settlement,
   SpawnSpec,
+  StartOnce,
+  Started,
   StdinLimits,
   TableLimits,
   Taken,

@@ -1,5 +1,6 @@
 // What the server counts, and the Prometheus text of it. Counting is adding to a number; everything else happens when somebody asks.
 
+import { rpcCodes } from '../base/rpc-codes.js';
 import { type EndReason, type ProcessStatus, type SpawnFailure, errorTable, notifications, requests } from '../protocol/index.js';
 
 /** What the server reports as it happens. Each call is an addition. */
@@ -52,9 +53,6 @@ export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 /** Upper bounds in seconds: half a millisecond is a spawn on an idle machine, a second one on a drowning machine. */
 const spawnBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Codes of JSON-RPC itself and, the last, of its connection when too much is asked at once. Ours are in the error table. */
-const rpcCodes = [-32700, -32600, -32601, -32602, -32603, -32022];
-
 const failures = {
   programNotFound: true,
   notExecutable: true,
@@ -80,7 +78,7 @@ const refusalStatuses = ['400', '401', '403'];
 
 export class ServerMetrics implements Metrics {
   readonly #requests = new Tally([...Object.keys(requests), ...Object.keys(notifications)]);
-  readonly #errors = new Tally([...rpcCodes, ...Object.values(errorTable).map(({ code }) => code)].map(String));
+  readonly #errors = new Tally([...Object.values(rpcCodes), ...Object.values(errorTable).map(({ code }) => code)].map(String));
   readonly #spawnFailures = new Tally(Object.keys(failures));
   readonly #endings = new Tally(Object.keys(endReasons));
   readonly #refusals = new Tally(refusalStatuses);

@@ -1,7 +1,8 @@
 // Copies one process's log to one connection, at that connection's pace. A slow connection slows only its own pumps.
 
 import type { LogEntry, LogReader, Taken } from '../process/index.js';
-import { OutputFrameHeads, type ProcessId } from '../protocol/index.js';
+import { OutputFrameHeads, OutputMessages } from '../protocol/output-frame.js';
+import type { ProcessId } from '../protocol/index.js';
 import type { Connection } from '../rpc/connection.js';
 import type { SendTurns } from './send-turns.js';
 import { eventOf } from './session.js';
@@ -23,18 +24,15 @@ const creditBytes = 16 * 1024;
 export class OutputPump {
   readonly reader: LogReader;
   readonly #options: PumpOptions;
-  /** The process id as JSON, made once: it is in every message. */
-  readonly #idText: string;
-  /** When the peer takes binary frames. */
-  readonly #frameHeads: OutputFrameHeads | undefined;
+  readonly #output: OutputMessages | OutputFrameHeads;
   #isStopped = false;
   #credit = creditBytes;
 
   constructor(options: PumpOptions) {
     this.#options = options;
     this.reader = options.reader;
-    this.#idText = JSON.stringify(options.processId);
-    this.#frameHeads = options.isBinary ? new OutputFrameHeads(options.processId) : undefined;
+    const { processId, isBinary } = options;
+    this.#output = isBinary ? new OutputFrameHeads(processId) : new OutputMessages(processId);
   }
 
   start(): void {
@@ -82,11 +80,10 @@ export class OutputPump {
       const { type, ...params } = eventOf(processId, entry, droppedBytes);
       return connection.notify(`process/${type}`, params);
     }
-    const { seq, stream, bytes } = entry;
-    if (this.#frameHeads !== undefined)
-      return connection.channel.sendBinary(this.#frameHeads.next({ seq, stream, droppedBytes }), bytes);
-    const dropped = droppedBytes === 0 ? '' : `,"droppedBytes":${droppedBytes}`;
-    const head = `{"method":"process/output","params":{"processId":${this.#idText},"seq":${seq},"stream":"${stream}"${dropped},"chunk":"`;
-    return connection.channel.sendParts([head, bytes, '"}}']);
+    const { seq, stream, bytes: chunk } = entry;
+    const output = { seq, stream, droppedBytes, chunk };
+    return this.#output instanceof OutputMessages
+      ? connection.channel.sendParts(this.#output.next(output))
+      : connection.channel.sendBinary(this.#output.next(output), chunk);
   }
 }

@@ -2,7 +2,6 @@
 
 import { type Params, type Result, execError } from '../protocol/index.js';
 import type { AttachmentContext } from './attachment.js';
-import { recordProcess } from './process-journal.js';
 import type { Session } from './session.js';
 
 /** Throws `tooManyProcesses` when the caller's sessions together run as many as they may. */
@@ -11,9 +10,8 @@ export function requireRoom({ sessions, identity, maxProcessesPerCaller: limit }
 }
 
 export function releaseProcess(
-  session: Session,
   { processId, replace, keepMs }: Params<'process/release'>,
-  { sessions, identity }: AttachmentContext,
+  { session, sessions, identity }: AttachmentContext,
 ): Result<'process/release'> {
   const standing = sessions.standing(identity);
   // Asked again because the answer was lost with a connection: it is where it was to go.
@@ -34,6 +32,6 @@ export async function restartProcess(
   if (!context.sessions.isStanding(owner)) throw execError('notRestartable', { processId });
   if (target.isClosed) requireRoom(context); // one that still runs makes room for itself
   const started = await owner.processes.restart(processId, timeoutMs ?? undefined);
-  recordProcess(started, started.request.program, context);
+  context.onStarted(started, started.request.program);
   return { processId, pid: started.pid };
 }

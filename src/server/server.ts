@@ -16,9 +16,9 @@ import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
-import { Attachment } from './attachment.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
+import { ServedConnection } from './served-connection.js';
 import { Session } from './session.js';
 import { type Identity, SessionTable, anybody } from './session-table.js';
 import type { Surroundings } from './start-request.js';
@@ -109,7 +109,7 @@ export class Server implements AsyncDisposable {
     this.#logger.info('client connected', { peer: channel.peer, subject: identity.subject });
     void connection.closed.then(({ problem }) => this.#logger.info('client gone', { peer: channel.peer, problem }));
     // Lives as long as its connection, which refers to it.
-    void new Attachment({
+    void new ServedConnection({
       connection,
       identity,
       onGreeted,

@@ -71,10 +71,20 @@ export function formatEndpoint(endpoint: ListenEndpoint): string {
   }
 }
 
-/** Whether only this machine can reach it: 127.0.0.0/8, also written as IPv6, and ::1. A name is not looked up and does not count. */
-export function isLoopback({ host }: WebSocketEndpoint): boolean {
-  const address = usualSpelling(host);
-  return address === '::1' || address?.startsWith('127.') === true;
+/**
+ * Who can connect: the user whose server it is, every program on its machine, or other machines too. The machine alone reaches 127.0.0.0/8,
+ * also written as IPv6, and ::1; a name is not looked up and counts as the network.
+ */
+export function reachOf(endpoint: ListenEndpoint): 'user' | 'machine' | 'network' {
+  switch (endpoint.kind) {
+    case 'stdio':
+    case 'unix': // mode 0600
+      return 'user';
+    case 'websocket': {
+      const address = usualSpelling(endpoint.host);
+      return address === '::1' || address?.startsWith('127.') === true ? 'machine' : 'network';
+    }
+  }
 }
 
 /**

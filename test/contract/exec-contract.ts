@@ -2,6 +2,7 @@
 
 import { describe } from 'node:test';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { attaching } from './attaching.js';
 import { bounded } from './bounded.js';
 import type { Connector } from './connector.js';
 import { controlNeverWaits } from './control-never-waits.js';
@@ -21,6 +22,7 @@ export function execContract(connector: Connector): void {
     controlNeverWaits(connector);
     nothingLeftBehind(connector);
     oneShot(connector);
+    attaching(connector);
     environmentContract(connector);
     refusals(connector);
   });

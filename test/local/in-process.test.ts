@@ -41,10 +41,18 @@ describe('a client in-process', () => {
     assert.equal((await started.closed).reason, 'terminated');
   });
 
-  test('releases nothing', async () => {
+  test('releases and restarts nothing', async () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sleep', '600'], env });
     await assert.rejects(started.release(), (error) => isExecError(error, 'methodNotFound'));
+    await assert.rejects(client.restart(started.id), (error) => isExecError(error, 'methodNotFound'));
+  });
+
+  test('runs no more processes than one caller may', async () => {
+    await using client = connectInProcess({ limits: { maxProcessesPerCaller: 1 } });
+    await using _started = await client.start({ argv: ['sleep', '600'], env });
+    await assert.rejects(client.start({ argv: ['true'], env }), (error) => isExecError(error, 'tooManyProcesses'));
+    await assert.rejects(client.exec(['true'], { env }), (error) => isExecError(error, 'tooManyProcesses'));
   });
 
   test('is closed when its longest grace is over, which is bounded, however many processes ignore the request', async () => {

@@ -7,9 +7,9 @@ import {
   EndpointError,
   type ListenEndpoint,
   formatEndpoint,
-  isLoopback,
   parseConnectUrl,
   parseListenUrl,
+  reachOf,
   usualSpelling,
 } from '#src/transport/endpoint.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -157,11 +157,19 @@ test('a printed address is read back as the same', () => {
   fc.assert(fc.property(endpoint, (each) => assert.deepEqual(parseListenUrl(formatEndpoint(each)), each)));
 });
 
+test('a Unix socket and stdio are reached by their user, a loopback address by the machine, all others by the network', () => {
+  const endpoints = ['stdio', 'unix:///run/s.sock', 'ws://127.0.0.1:1', 'wss://[::1]:1', 'ws://0.0.0.0:1', 'wss://[fe80::1]:1'];
+  assert.deepEqual(
+    endpoints.map((url) => reachOf(parseListenUrl(url))),
+    ['user', 'user', 'machine', 'machine', 'network', 'network'],
+  );
+});
+
 test('loopback is 127.0.0.0/8, also written as IPv6, and ::1, and no name', () => {
   const loopback = ['127.0.0.1', '127.255.255.254', '::1', '::ffff:7f00:1', '::ffff:127.0.0.1', '0:0:0:0:0:FFFF:7fff:fffe'];
   const others = ['0.0.0.0', '::', '128.0.0.1', '127.example.com', 'localhost', '::7f00:1', '::ffff:8000:1', '10.0.0.1'];
   assert.deepEqual(
-    [...loopback, ...others].filter((host) => isLoopback(ws(host, 1))),
+    [...loopback, ...others].filter((host) => reachOf(ws(host, 1)) === 'machine'),
     loopback,
   );
 });

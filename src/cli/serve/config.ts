@@ -10,6 +10,7 @@ import {
 } from '../../server/auth/index.js';
 import { type ExecPolicy, type ServerLimits, defaultLimits } from '../../server/index.js';
 import { type ListenEndpoint, parseListenUrl } from '../../transport/index.js';
+import { longestMs } from '../command.js';
 import { type LimitOption, type PlainOption, limitFlag, limitNames, limitOptions, plainOptions } from './options.js';
 import { type Setting, type Settings, type Sources, gatherSettings } from './settings.js';
 
@@ -153,9 +154,6 @@ function readLimits(settings: Settings): ServerLimits {
 }
 
 const sizes = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const;
-
-/** The longest delay a Node timer takes: 24.8 days. */
-const longestMs = 2 ** 31 - 1;
 
 function wholeNumber(setting: Setting, { unit, min, max }: Pick<LimitOption, 'unit' | 'min' | 'max'>): number {
   const text = only(setting).trim();

@@ -1,6 +1,7 @@
 // THE table of what `sluice serve` can be told. Flags, environment, config file and help are derived from it.
 // One name everywhere: --max-connections, SLUICE_MAX_CONNECTIONS, "maxConnections".
 
+import { acknowledgeEveryBytes } from '../../protocol/index.js';
 import { type ServerLimits, defaultLimits } from '../../server/index.js';
 
 /**
@@ -141,10 +142,9 @@ export const limitOptions = {
   retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
   headBytes: { unit: 'bytes', min: 0, meaning: 'Part of that kept for the beginning of each stream.' },
   retainedEntries: { unit: 'count', meaning: 'Pieces of output kept readable per process.' },
-  // What a Sluice client takes before it says so: with less it would wait for the process, and the process for it.
   readerWindowBytes: {
     unit: 'bytes',
-    min: 64 * 1024,
+    min: acknowledgeEveryBytes,
     meaning: 'Output a client may have yet to take before its process is held back.',
   },
   stdinWindowBytes: { unit: 'bytes', meaning: 'Input per process that is accepted without waiting.' },

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
-import { StreamChannel } from '../../transport/index.js';
+import { StreamChannel, reachOf } from '../../transport/index.js';
 import { type Command, UsageError, type Word } from '../command.js';
 import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
@@ -135,11 +135,11 @@ function endWithFaults(logger: Awaited<ReturnType<typeof createLogger>>): void {
 
 /** A sandboxed command that reached one of these could have anything run outside. The background server's folder the sandbox knows. */
 function hiddenPaths({ listen }: ServeConfig): string[] {
-  return listen.flatMap((endpoint) => (endpoint.kind === 'unix' ? [endpoint.path] : []));
+  return listen.flatMap((endpoint) => ('path' in endpoint ? [endpoint.path] : []));
 }
 
 function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
-  return credentials.kind === 'none' && listen.some(({ kind }) => kind === 'websocket');
+  return credentials.kind === 'none' && listen.some((endpoint) => reachOf(endpoint) !== 'user');
 }
 
 /** What ends a server that nobody needs any more; nothing when it is to stay. */

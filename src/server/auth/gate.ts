@@ -62,7 +62,8 @@ export function createGate(options: GateOptions): Gate {
   const hosts = options.allowedHosts.map(parseAllowedHost);
 
   function authorize({ headers, url = '/' }: GateRequest): Verdict {
-    if (bind.kind === 'websocket') {
+    // No page can connect to these two, under whatever name; any other kind has to have its Host checked.
+    if (bind.kind !== 'unix' && bind.kind !== 'stdio') {
       const host = single(headers['host']);
       if (host === undefined) return refusal(400, 'one Host header is needed');
       const problem = problemWithHost(host, bind, hosts);

@@ -2,7 +2,7 @@
 // the name is then in the Host header, and it is none of ours.
 
 import { isIP } from 'node:net';
-import { type WebSocketEndpoint, isLoopback, usualSpelling } from '../../transport/endpoint.js';
+import { type WebSocketEndpoint, reachOf, usualSpelling } from '../../transport/endpoint.js';
 
 interface Authority {
   /** Lower case; IPv6 addresses in brackets and in their shortest form. */
@@ -32,7 +32,7 @@ export function problemWithHost(header: string, bind: WebSocketEndpoint, allowed
 function isOurName(name: string, bind: WebSocketEndpoint): boolean {
   const bound = canonical(bind.host);
   if (bound === '0.0.0.0' || bound === '[::]') return name === 'localhost' || isIP(unbracketed(name)) !== 0;
-  return name === bound || (name === 'localhost' && isLoopback(bind));
+  return name === bound || (name === 'localhost' && reachOf(bind) === 'machine');
 }
 
 /** Longer than any name the DNS knows, with a port. */

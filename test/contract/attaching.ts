@@ -1,0 +1,65 @@
+// Attaching, detaching and listing mean the same with a wire and without one.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isExecError } from '#src/protocol/index.js';
+import type { Client } from '#src/client/index.js';
+import { type Connector, shell } from './connector.js';
+
+export function attaching(connector: Connector): void {
+  describe('a process that is there already', () => {
+    test('is listed with its session when all sessions are asked for', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('sleep 600'));
+      assert.equal(typeof (await sessionOf(client, child.id)), 'string');
+    });
+
+    test('is attached to by the name of its session, and replayed from where the caller says', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('echo first; echo second; exit 3'));
+      assert.equal(await textOf(child.output), 'first\nsecond\n');
+      const sessionId = await sessionOf(client, child.id);
+      for (const role of ['watch', 'drive'] as const) {
+        await using again = await client.attach(child.id, { sessionId, role });
+        assert.equal(await textOf(again.output), 'first\nsecond\n');
+        const ending = await again.exit;
+        assert.equal(ending.kind === 'code' && ending.code, 3);
+      }
+      const { nextSeq } = await child.read();
+      await using nothing = await client.attach(child.id, { sessionId, afterSeq: nextSeq - 1 });
+      assert.equal(await textOf(nothing.output), '');
+    });
+
+    test('answers its owner whatever role the owner has attached with, also after detaching', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('echo all'));
+      await textOf(child.output);
+      const watched = await client.attach(child.id, { role: 'watch', follow: false });
+      assert.equal(await watched.write('too late'), 'stdinClosed');
+      await watched.close();
+      assert.equal(await watched.terminate(), false);
+      assert.equal((await watched.snapshot()).running, false);
+    });
+
+    test('is not found in a session that does not exist, under another id, or after a number it has not come to', async () => {
+      await using client = await connector.connect();
+      await using child = await client.start(shell('echo all'));
+      await textOf(child.output);
+      const { nextSeq } = await child.read();
+      await assert.rejects(client.attach(child.id, { sessionId: 'none' }), (error) => isExecError(error, 'sessionNotFound'));
+      await assert.rejects(client.attach('none'), (error) => isExecError(error, 'processNotFound'));
+      await assert.rejects(client.attach(child.id, { afterSeq: nextSeq }), (error) => isExecError(error, 'invalidParams'));
+    });
+  });
+}
+
+async function sessionOf(client: Client, id: string): Promise<string> {
+  const known = (await client.list({ scope: 'all' })).find(({ processId }) => processId === id);
+  return known?.sessionId ?? assert.fail(`${id} is listed without a session`);
+}
+
+async function textOf(output: AsyncIterable<{ readonly bytes: Uint8Array }>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const { bytes } of output) pieces.push(bytes);
+  return Buffer.concat(pieces).toString();
+}
