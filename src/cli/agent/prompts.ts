@@ -5,8 +5,7 @@ import { type Interface, createInterface } from 'node:readline';
 import type { AgentRun } from '../../runner/index.js';
 import { UsageError } from '../command.js';
 import { letGoOfInput, openInput, untilEnd } from '../own-input.js';
-import { complain } from '../own-output.js';
-import { StreamFailure } from '../stream-failure.js';
+import { StreamFailure, complain } from '../own-output.js';
 
 export interface PromptChoice {
   /** What stood on the command line; a lone dash means stdin. */
