@@ -5,7 +5,7 @@ import { systemClock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 import { ConnectionClosedError } from '../client/index.js';
 import type { PermissionAnswer } from './agent-adapter.js';
-import type { AgentSaid, EventBody, TurnResult } from './agent-event.js';
+import type { AdapterEvent, EventBody, TurnResult } from './agent-event.js';
 import { type AgentOptions, type Turn, checkLabels, runLimits } from './agent-options.js';
 import type { AgentProcess } from './agent-process.js';
 import { AgentProgram } from './agent-program.js';
@@ -68,7 +68,7 @@ export class AgentRun {
     this.#program = new AgentProgram({
       ...{ options: this.#options, clock, exitPatienceMs: limits.exitPatienceMs, known: this.#known },
       emit: (body) => this.#emit(body),
-      onSaid: (said) => this.#onSaid(said),
+      onEvent: (said) => this.#onEvent(said),
       onActivity: () => this.#watchdogs.output(),
       onEnded: () => this.#onProcessEnded(),
     });
@@ -217,7 +217,7 @@ export class AgentRun {
     this.#known.problem ??= 'the program has closed its stdin, so the prompt could not be written';
   }
 
-  #onSaid(said: AgentSaid): void {
+  #onEvent(said: AdapterEvent): void {
     learn(this.#known, said);
     // One that cannot be answered is not waited for.
     if (said.type === 'permission' && this.#options.adapter.encodePermission !== undefined) this.#permissions.add(said);

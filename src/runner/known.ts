@@ -1,7 +1,7 @@
 // What became known in the course of a run, by what its program said and did.
 
 import type { Ending } from '../protocol/index.js';
-import type { AgentSaid } from './agent-event.js';
+import type { AdapterEvent } from './agent-event.js';
 import type { PriorSessions } from './prior-sessions.js';
 import type { Usage } from './usage.js';
 
@@ -33,7 +33,7 @@ export interface Known {
 }
 
 /** Takes note of what the program said. */
-export function learn(known: Known, said: AgentSaid): void {
+export function learn(known: Known, said: AdapterEvent): void {
   switch (said.type) {
     case 'session':
       known.sessionId = said.sessionId;

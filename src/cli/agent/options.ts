@@ -91,7 +91,7 @@ export const agentOptions = {
     group: 'Ending',
     meaning: 'End it when all turns together take longer than this.',
   },
-  'wait-for-limits': { kind: 'switch', group: 'Ending', meaning: 'Wait until a rate limit is lifted and put the prompt again.' },
+  'wait-for-limits': { kind: 'switch', group: 'Ending', meaning: 'Wait until a rate limit is lifted and resend the prompt.' },
   json: { kind: 'switch', group: 'Output', meaning: 'Print events, or figures, as JSON lines.' },
   'answer-only': {
     kind: 'switch',

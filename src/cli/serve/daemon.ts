@@ -9,7 +9,7 @@ import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
 import { type RuntimeFolder, runtimeFolder, withPlaceHint } from './runtime-folder.js';
 
-/** Nobody asked for a server by name, so it goes when nobody has needed it for a while. */
+/** A server that was started on demand, not by name, ends after this long without use. */
 const idleExitMs = 10 * 60_000;
 
 /** How long a server may take to end all its processes. */

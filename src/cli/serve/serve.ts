@@ -30,7 +30,7 @@ async function execute(words: readonly Word[]): Promise<number> {
   const config = readServeConfig({ words, env: process.env, readText: (file) => readFileSync(file, 'utf8') });
   if (asked.daemon) return daemonise(words);
   await run(config);
-  // A stderr that nobody reads any more would keep the program alive for its last lines.
+  // A stderr without a reader would keep the program alive for its last lines.
   process.exit(0);
 }
 
@@ -139,7 +139,7 @@ function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
   return credentials.kind === 'none' && listen.some(({ kind }) => kind === 'websocket');
 }
 
-/** What ends a server that nobody needs any more; nothing when it is to stay. */
+/** Ends a server after its idle timeout; nothing when it has none. */
 function idling(server: Server, { idleExitMs }: ServeConfig): Promise<string>[] {
   return idleExitMs === 0 ? [] : [unneeded(server, idleExitMs)];
 }
@@ -151,7 +151,7 @@ async function unneeded(server: Server, idleExitMs: number): Promise<string> {
     await sleep(Math.min(idleLookMs, idleExitMs), undefined, { ref: false });
     if (isNeeded()) neededAt = performance.now();
   }
-  return 'nobody needs it';
+  return 'idle timeout';
 }
 
 /** The one client of a server on stdio; when it has gone, so may the server. */
