@@ -1,4 +1,4 @@
-// Whether colours help whoever reads a stream of ours, and how they are put on.
+// Whether a stream of ours is shown in colours, and how they are put on.
 
 import { styleText } from 'node:util';
 

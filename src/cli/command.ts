@@ -1,6 +1,6 @@
 // What a command can be told, as data: parsing, help, man page and completion are derived from it. Knows no command.
 
-import { closestName } from './closest-name.js';
+import { longestDelayMs } from '../base/clock.js';
 
 /**
  * `switch` is on when given; `toggle` can be said either way, as in --inherit-env and --no-inherit-env; `list` may be given
@@ -14,6 +14,10 @@ export interface Option {
   /** What stands for the value in the help. */
   readonly placeholder?: string;
   readonly choices?: readonly string[];
+  /** The least and the most that a number or a size may be. */
+  readonly range?: readonly [least: number, most: number];
+  /** What counts when the option is not given, as a user would give it; of a toggle, on or off. */
+  readonly default?: string;
   readonly meaning: string;
   /** Values that also count when they stand alone after a dash, as 9 in `kill -9`. */
   readonly alone?: RegExp;
@@ -38,13 +42,26 @@ interface Values {
   readonly number: number | undefined;
 }
 
+type Value<O extends Option> = O extends { readonly kind: 'choice'; readonly choices: readonly (infer Choice)[] }
+  ? Choice | undefined
+  : O['kind'] extends keyof Values
+    ? Values[O['kind']]
+    : never;
+
 export type Flags<O extends Options> = {
-  readonly [Name in keyof O]: O[Name] extends { readonly kind: 'choice'; readonly choices: readonly (infer Choice)[] }
-    ? Choice | undefined
-    : O[Name]['kind'] extends keyof Values
-      ? Values[O[Name]['kind']]
-      : never;
+  readonly [Name in keyof O]: O[Name] extends { readonly default: string } ? NonNullable<Value<O[Name]>> : Value<O[Name]>;
 };
+
+/** What was given for an option: on the command line, or where a command looks besides. */
+export interface Setting {
+  /** What the user calls it, as in `--name`. */
+  readonly label: string;
+  /** As often as it was given. */
+  readonly texts: readonly string[];
+}
+
+/** By the option's name without dashes. */
+export type Settings = ReadonlyMap<string, Setting>;
 
 /** One word of the command line, for commands where their order matters. */
 export type Word =
@@ -99,114 +116,30 @@ export function defineCommand<const O extends Options>(
 }
 
 function inputOf<O extends Options>(manual: Manual & { readonly options: O }, words: readonly Word[]): Input<O> {
-  const given = new Map<string, string[]>();
-  for (const word of words) {
-    if (word.kind === 'option') given.set(word.name, [...(given.get(word.name) ?? []), word.text]);
-  }
-  const flags = Object.entries(manual.options).map(([name, option]) => [name, valueOf(name, option, given.get(name) ?? [])]);
+  const flags = readFlags(manual.options, settingsIn(words));
   const operands = words.flatMap((word) => (word.kind === 'operand' ? [word.text] : []));
   if (manual.operands === 'none' && operands[0] !== undefined) {
     throw new UsageError(`${manual.name} takes no argument "${operands[0]}"; "sluice ${manual.name} --help" lists its options`);
   }
+  return { flags, operands, words };
+}
+
+/** What the command line gives. */
+export function settingsIn(words: readonly Word[]): Map<string, Setting> {
+  const settings = new Map<string, Setting>();
+  for (const word of words) {
+    if (word.kind !== 'option') continue;
+    const earlier = settings.get(word.name)?.texts ?? [];
+    settings.set(word.name, { label: `--${word.name}`, texts: [...earlier, word.text] });
+  }
+  return settings;
+}
+
+/** The value of every option. Throws a UsageError that names the setting which cannot be read. */
+export function readFlags<O extends Options>(options: O, settings: Settings): Flags<O> {
+  const flags = Object.entries(options).map(([name, option]) => [name, valueOf(option, settings.get(name))]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one value for each option, of the type its kind says
-  return { flags: Object.fromEntries(flags) as Flags<O>, operands, words };
-}
-
-/**
- * Options and operands in their order. What follows the first operand of `exec` is that command's own, never an option of ours.
- * Throws a UsageError that says in one line what is wrong, and what would be right.
- */
-export function readWords(manual: Pick<Manual, 'name' | 'options' | 'operands'>, args: readonly string[]): Word[] {
-  const words: Word[] = [];
-  const rest = [...args];
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === '--' || (manual.operands === 'command' && !isOption(arg))) {
-      const separator: Word[] = arg === '--' ? [{ kind: 'separator' }] : [];
-      const operands = arg === '--' ? rest : [arg, ...rest];
-      return [...words, ...separator, ...operands.map((text): Word => ({ kind: 'operand', text }))];
-    }
-    if (arg === '--help' || arg === '-h') return [{ kind: 'help' }];
-    if (!isOption(arg)) words.push({ kind: 'operand', text: arg });
-    else if (arg.startsWith('--')) words.push(readLong(manual, arg, rest));
-    else words.push(...(readAlone(manual, arg) ?? readShort(manual, arg, rest)));
-  }
-  return words;
-}
-
-/** A lone dash is an operand everywhere else too. */
-function isOption(arg: string): boolean {
-  return arg.startsWith('-') && arg !== '-';
-}
-
-function readLong({ name: command, options }: Pick<Manual, 'name' | 'options'>, arg: string, rest: string[]): Word {
-  const [, spelled = '', inline] = /^--([^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
-  const negated = spelled.replace(/^no-/, '');
-  if (negated !== spelled && options[negated]?.kind === 'toggle') {
-    if (inline !== undefined) throw takesNoValue(`--${spelled}`, inline, negated);
-    return { kind: 'option', name: negated, text: 'false' };
-  }
-  const option = Object.hasOwn(options, spelled) ? options[spelled] : undefined;
-  if (option === undefined) throw unknownOption(command, `--${spelled}`, options);
-  return { kind: 'option', name: spelled, text: readValue({ spelled: `--${spelled}`, option, inline }, rest) };
-}
-
-/** `-9` is `--signal 9` where the option says so. */
-function readAlone({ options }: Pick<Manual, 'options'>, arg: string): Word[] | undefined {
-  const text = arg.slice(1);
-  const found = Object.entries(options).find(([, { alone }]) => alone?.test(text));
-  return found === undefined ? undefined : [{ kind: 'option', name: found[0], text }];
-}
-
-/** `-dt` is `-d -t`; `-eA=1` is `-e A=1`. */
-function readShort({ name: command, options }: Pick<Manual, 'name' | 'options'>, arg: string, rest: string[]): Word[] {
-  const words: Word[] = [];
-  for (let at = 1; at < arg.length; at += 1) {
-    const letter = arg.charAt(at);
-    const found = Object.entries(options).find(([, { short }]) => short === letter);
-    if (found === undefined) throw unknownOption(command, `-${letter}`, options);
-    const [name, option] = found;
-    if (option.kind === 'switch' || option.kind === 'toggle') {
-      words.push({ kind: 'option', name, text: 'true' });
-      continue;
-    }
-    const inline = at + 1 < arg.length ? arg.slice(at + 1) : undefined;
-    words.push({ kind: 'option', name, text: readValue({ spelled: `-${letter}`, option, inline }, rest) });
-    break;
-  }
-  return words;
-}
-
-interface Given {
-  readonly spelled: string;
-  readonly option: Option;
-  /** What stood after "=", or after the letter. */
-  readonly inline: string | undefined;
-}
-
-function readValue({ spelled, option, inline }: Given, rest: string[]): string {
-  if (option.kind === 'switch' || option.kind === 'toggle') {
-    if (inline !== undefined) throw takesNoValue(spelled, inline, option.kind === 'toggle' ? spelled.slice(2) : undefined);
-    return 'true';
-  }
-  const value = inline ?? rest[0];
-  // "--name --tty" is a forgotten value; a value that begins with a dash can be given with "=".
-  if (value === undefined || (inline === undefined && isOption(value))) {
-    throw new UsageError(`${spelled} needs a value, as in ${spelled} ${placeholderOf(option)}`);
-  }
-  if (inline === undefined) rest.shift();
-  return value;
-}
-
-function takesNoValue(spelled: string, inline: string, toggle: string | undefined): UsageError {
-  const forms = toggle === undefined ? '' : `; use --${toggle} or --no-${toggle}`;
-  return new UsageError(`${spelled} takes no value, got "${inline}"${forms}`);
-}
-
-function unknownOption(command: string, spelled: string, options: Options): UsageError {
-  const same = Object.entries(options).find(([, { otherNames = [] }]) => otherNames.includes(spelled));
-  const nearest = same === undefined ? closestName(spelled, spellings(options)) : `--${same[0]}`;
-  const hint = nearest === undefined ? `"sluice ${command} --help" lists all` : `did you mean ${nearest}?`;
-  return new UsageError(`unknown option "${spelled}"; ${hint}`);
+  return Object.fromEntries(flags) as Flags<O>;
 }
 
 /** Every long spelling there is. */
@@ -220,49 +153,56 @@ export function placeholderOf({ placeholder, choices }: Option): string {
   return placeholder ?? choices?.join('|') ?? 'VALUE';
 }
 
-function valueOf(name: string, { kind, choices = [] }: Option, texts: readonly string[]): Values[keyof Values] {
-  const last = texts.at(-1);
+function valueOf(option: Option, setting: Setting | undefined): Values[keyof Values] {
+  const { kind, choices = [], default: standard } = option;
+  if (kind === 'toggle' && setting === undefined) return standard === undefined ? undefined : standard === 'on';
+  const given = setting ?? { label: 'the default', texts: standard === undefined ? [] : [standard] };
+  const last = given.texts.at(-1);
+  if (kind === 'list') return given.texts;
+  if (kind === 'switch') return last !== undefined;
+  if (last === undefined) return undefined;
   switch (kind) {
-    case 'switch':
-      return last !== undefined;
     case 'toggle':
-      return last === undefined ? undefined : last === 'true';
-    case 'list':
-      return texts;
+      return readToggle(given.label, last);
     case 'text':
       return last;
     case 'duration':
-      return last === undefined ? undefined : readDuration(`--${name}`, last);
+      return readDuration(given.label, last);
     case 'size':
-      return last === undefined ? undefined : readSize(`--${name}`, last);
     case 'number':
-      return last === undefined ? undefined : readNumber(`--${name}`, last);
+      return readNumber(given, option);
     case 'choice':
-      if (last === undefined || choices.includes(last)) return last;
-      throw new UsageError(`--${name} must be one of ${choices.join(', ')}, got "${last}"`);
+      if (choices.includes(last)) return last;
+      throw new UsageError(`${given.label} must be one of ${choices.join(', ')}, got "${last}"`);
   }
 }
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+function readToggle(label: string, text: string): boolean {
+  const word = text.toLowerCase();
+  if (['true', '1'].includes(word)) return true;
+  if (['false', '0'].includes(word)) return false;
+  throw new UsageError(`${label} must be true or false, got "${text}"`);
+}
 
-/** The longest delay a Node timer takes: 24.8 days. */
-export const longestMs = 2 ** 31 - 1;
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 function readDuration(label: string, text: string): number {
   const { digits, unit = 's' } = /^(?<digits>\d+(?:\.\d+)?)(?<unit>ms|s|m|h|d)?$/.exec(text)?.groups ?? {};
   const factor = unit === 'ms' || unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? unitMs[unit] : Number.NaN;
   const ms = Math.round(Number(digits) * factor);
-  if (ms >= 0 && ms <= longestMs) return ms;
+  if (ms >= 0 && ms <= longestDelayMs) return ms;
   throw new UsageError(`${label} must be a time such as 500ms, 30s, 5m or 1h, at most 24 days, got "${text}"`);
 }
 
-function readSize(label: string, text: string): number {
-  const { digits, unit } = /^(?<digits>\d{1,12})(?<unit>[KMG]iB)?$/.exec(text)?.groups ?? {};
-  if (digits !== undefined) return Number(digits) * 1024 ** ['', 'KiB', 'MiB', 'GiB'].indexOf(unit ?? '');
-  throw new UsageError(`${label} must be a number of bytes, or one with KiB, MiB or GiB, got "${text}"`);
-}
-
-function readNumber(label: string, text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`${label} must be a whole number, got "${text}"`);
+/** The last text as a whole number; of a size, with its unit. */
+export function readNumber({ label, texts }: Setting, { kind, range }: Pick<Option, 'kind' | 'range'>): number {
+  const text = texts.at(-1)?.trim() ?? '';
+  const { digits, unit = '' } = /^(?<digits>\d+)\s*(?<unit>[KMG]iB)?$/.exec(text)?.groups ?? {};
+  const value = unit === '' || kind === 'size' ? Number(digits) * 1024 ** ['', 'KiB', 'MiB', 'GiB'].indexOf(unit) : Number.NaN;
+  const [least, most] = range ?? [0, Number.MAX_SAFE_INTEGER];
+  if (value >= least && value <= most) return value;
+  const units = kind === 'size' ? ', or one with KiB, MiB or GiB' : '';
+  const noun = kind === 'size' && range === undefined ? 'a number of bytes' : 'a whole number';
+  const bounds = range === undefined ? '' : `${units === '' ? '' : ','} from ${least} to ${most}`;
+  throw new UsageError(`${label} must be ${noun}${units}${bounds}, got "${text}"`);
 }

@@ -107,7 +107,7 @@ export const commands: readonly CommandEntry[] = [
     name: 'help',
     group: 'Set up',
     summary: 'Explain a command',
-    load: async () => (await import('./help-command.js')).help,
+    load: async () => (await import('./help.js')).help,
   },
 ];
 

@@ -1,6 +1,6 @@
 // The completion script for bash: a few functions made from the table, then what is the same for every command.
 
-import { agentActions } from './agent/actions.js';
+import { agentActions } from './agent/options.js';
 import { type CompletedCommand, type CompletedOption, forwardedOptions, ownOptions, shells } from './completion-table.js';
 
 export function bashScript(commands: readonly CompletedCommand[]): string {

@@ -1,6 +1,6 @@
 // The completion script for fish: one `complete` for each option and operand, each with the condition under which it counts.
 
-import { agentActions } from './agent/actions.js';
+import { agentActions } from './agent/options.js';
 import {
   type CompletedCommand,
   type CompletedOption,

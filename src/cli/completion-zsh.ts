@@ -1,6 +1,6 @@
 // The completion script for zsh: one `_arguments` for each command, which does the rest.
 
-import { agentActions } from './agent/actions.js';
+import { agentActions } from './agent/options.js';
 import {
   type CompletedCommand,
   type CompletedOption,

@@ -8,7 +8,7 @@ export const defaultDetachKeys = 'ctrl-p,ctrl-q';
 export interface Typed {
   /** For the process. */
   readonly bytes: Uint8Array;
-  /** The keys were there; what was typed after them is for nobody. */
+  /** The keys were there; what was typed after them is dropped. */
   readonly isDetached: boolean;
 }
 

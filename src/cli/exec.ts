@@ -13,12 +13,11 @@ import { parseLabels } from './labels.js';
 import { exitStatus, failureStatus } from './exit-status.js';
 import { ignoredSignals } from './inherited-signals.js';
 import { joinStreams } from './joined-streams.js';
-import { localFolder } from './local-folder.js';
 import { LocalTerminal } from './local-terminal.js';
 import { requireReadableInput } from './own-input.js';
 import { KeptOutput, OwnStreams } from './output-sink.js';
 import { complain, print } from './own-output.js';
-import { defaultFolders, remoteFolder } from './remote-folder.js';
+import { defaultFolders, localFolder, remoteFolder } from './start-folder.js';
 import { SignalRelay } from './signal-relay.js';
 import { type NamedServer, detachedText, lossText, namedServer, openServer, serverOptions } from './server-options.js';
 
@@ -142,7 +141,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const streams = new OwnStreams();
   await using client = await openClient(flags, server, streams);
   const mayOutlive = flags.detach || (flags.tty && server?.kind === 'address');
-  if (mayOutlive && flags.name !== undefined) await (await import('./taken-name.js')).requireFreeName(client, flags.name);
+  if (mayOutlive && flags.name !== undefined) await (await import('./server-choice.js')).requireFreeName(client, flags.name);
   const cwd = server === undefined ? localFolder(flags.cwd) : (flags.cwd ?? (await remoteFolder(client, server)));
   using signals = flags.detach ? undefined : new SignalRelay();
   using raw = flags.detach ? undefined : terminal?.raw();

@@ -1,13 +1,30 @@
-// The help of one command and of all of them, made from the same manuals as the man page. Examples come first.
+// `sluice help` and --help: one command or all of them, made from the same manuals as the man page. Examples come first.
 
-import { type Manual, type Option, type Options, placeholderOf } from './command.js';
-import { type CommandEntry, commandGroups } from './commands.js';
+import { type Manual, type Option, type Options, UsageError, defineCommand, placeholderOf } from './command.js';
+import { type CommandEntry, commandGroups, commands, findCommand } from './commands.js';
+import { print } from './own-output.js';
 
 /** Columns a terminal has at least. */
 const width = 100;
 
 /** Longest example that leaves room for its meaning beside it. */
 const exampleColumns = 60;
+
+export const help = defineCommand(
+  {
+    name: 'help',
+    usage: '[COMMAND]',
+    about: 'Explains a command, or lists them.',
+    examples: [{ line: 'sluice help exec', meaning: 'the same as sluice exec --help' }],
+    options: {},
+    operands: 'commands',
+  },
+  async ({ operands: [name, other] }) => {
+    if (other !== undefined) throw new UsageError('help explains one command at a time');
+    await print(name === undefined ? overview(commands) : commandHelp((await findCommand(name).load()).manual));
+    return 0;
+  },
+);
 
 export function commandHelp({ name, usage, about, examples, options, notes = [] }: Manual): string {
   const sections = optionGroups(options).map(([heading, rows]) => [heading, ...rows.flatMap(describeOption)].join('\n'));

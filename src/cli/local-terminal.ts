@@ -26,7 +26,7 @@ export class LocalTerminal {
     };
     enter();
     process.on('SIGCONT', enter);
-    process.on('exit', restore); // also after an exception nobody caught
+    process.on('exit', restore); // also after an uncaught exception
     return {
       [Symbol.dispose]() {
         process.off('SIGCONT', enter);

@@ -1,10 +1,10 @@
 // Find the command, run it, set its exit status. The only place that reads argv.
 
-import { readWords } from './command.js';
 import { commands, findCommand } from './commands.js';
 import { ownFailure, stdoutGone } from './exit-status.js';
 import { ignoreInherited } from './inherited-signals.js';
 import { ReaderGone, complain, print } from './own-output.js';
+import { readWords } from './read-words.js';
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
   switch (name) {

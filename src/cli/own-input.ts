@@ -4,7 +4,7 @@ import { fstatSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { devNull } from 'node:os';
 import type { Readable } from 'node:stream';
-import { StreamFailure } from './stream-failure.js';
+import { StreamFailure } from './own-output.js';
 
 /** Throws for a folder, which Node would show as an empty stdin. */
 export function requireReadableInput(): void {

@@ -4,12 +4,23 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { StreamFailure } from './stream-failure.js';
+import { getSystemErrorMap } from 'node:util';
 import { visible } from './visible-text.js';
 
 /** The reader of our stdout has gone. It knows, so the exit status alone tells. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
+}
+
+/** A standard stream of ours, or a file that stands for one, failed; in words a user understands. */
+export class StreamFailure extends Error {
+  override readonly name = 'StreamFailure';
+
+  /** `what` is as in "cannot write to stdout"; the reason is the system's. */
+  constructor(what: string, cause: Error) {
+    const known = 'errno' in cause && typeof cause.errno === 'number' ? getSystemErrorMap().get(cause.errno) : undefined;
+    super(`${what}: ${known?.[1] ?? cause.message}`, { cause });
+  }
 }
 
 /** Resolves when stdout has taken all of it. Rejects with `ReaderGone`, or with `StreamFailure` when it is lost for another reason. */

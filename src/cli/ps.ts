@@ -7,7 +7,7 @@ import { type Flags, UsageError, defineCommand } from './command.js';
 import { isColoured } from './colour.js';
 import { onSignals } from './inherited-signals.js';
 import { complain, print } from './own-output.js';
-import { processTable } from './print-table.js';
+import { processTable } from './process-table.js';
 import { parseFilters } from './process-filter.js';
 import { chosenServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';

@@ -55,3 +55,18 @@ function candidates(processes: readonly ProcessStatus[], name: string): ProcessS
   const running = exact.filter(({ state }) => state === 'running');
   return running.length > 0 ? running : exact;
 }
+
+/**
+ * Before a process that is to outlive us is started: one that cannot have its name would otherwise run, and be ended again. A process that
+ * has ended gives its name away as soon as its output has ended too.
+ */
+export async function requireFreeName(client: Client, name: string): Promise<void> {
+  const namesakes = (await client.list({ scope: 'all' })).filter(({ processId }) => processId === name);
+  if (namesakes.some(({ state }) => state === 'running')) {
+    throw new UsageError(`${name} already runs; "sluice kill ${name}" ends it, "sluice restart ${name}" starts it again`);
+  }
+  for (const each of namesakes.filter(({ state }) => state === 'exited')) {
+    await using handle = await attachTo(client, each, { follow: false });
+    await handle.closed;
+  }
+}

@@ -162,7 +162,7 @@ function withAuthorityHint(error: unknown): unknown {
   return new Error(`${problem}; if its authority is a private one, name that with --ca FILE`, { cause: error });
 }
 
-/** Why nobody knows how a process ended. */
+/** Why it is not known how a process ended. */
 export async function lossText(client: Client): Promise<string> {
   const problem = await Promise.race([client.ended, Promise.resolve(undefined)]);
   if (problem === undefined) return 'the end of the process was not seen, so how it ended is not known';

@@ -3,10 +3,15 @@
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
 import { rpcCodes } from '../base/rpc-codes.js';
-import { type ProcessEvent, type Result, asSessionId, requests } from '../protocol/index.js';
+import { type ProcessEvent, type Result, asSessionId, decodeOutputFrame, notifications, requests } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
-import { type Told, readTold, readToldFrame } from './remote-told.js';
+import type { OutputDelta } from './exec-link.js';
+
+/** What the server says without being asked. */
+export type ServerNotification =
+  | { readonly kind: 'event'; readonly event: ProcessEvent }
+  | { readonly kind: 'delta'; readonly delta: OutputDelta };
 
 export interface GreetOptions {
   readonly clock: Clock;
@@ -14,7 +19,8 @@ export interface GreetOptions {
   readonly initializeMs: number;
   /** The parameters of `initialize`. */
   readonly greeting: object;
-  readonly onTold: (told: Told | undefined) => void;
+  /** Undefined for a notification that this client does not know. */
+  readonly onNotification: (notification: ServerNotification | undefined) => void;
 }
 
 export interface GreetedServer {
@@ -29,13 +35,13 @@ const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
 
 /** Closes the channel when it rejects. */
 export async function greetServer(channel: Channel, options: GreetOptions): Promise<GreetedServer> {
-  const { clock, initializeMs, greeting, onTold } = options;
+  const { clock, initializeMs, greeting, onNotification } = options;
   const connection = new Connection(channel, limits, clock);
-  let hear = (method: string, params: unknown): void => onTold(readTold(method, params));
+  let hear = (method: string, params: unknown): void => onNotification(parseNotification(method, params));
   connection.serve({
     request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
     notification: (method, params) => hear(method, params),
-    binary: (frame) => onTold(readToldFrame(frame)),
+    binary: (frame) => onNotification(parseOutputFrame(frame)),
     errorBody: (error) => ({ code: rpcCodes.methodNotFound, message: String(error) }),
   });
   try {
@@ -44,7 +50,7 @@ export async function greetServer(channel: Channel, options: GreetOptions): Prom
       return { server: connection, greeted: v.parse(requests.initialize.result, result), kind: 'sluice' };
     }
     const { PlainServer } = await import('./plain-server.js');
-    const tell = (event: ProcessEvent): void => onTold({ kind: 'event', event });
+    const tell = (event: ProcessEvent): void => onNotification({ kind: 'event', event });
     const server = new PlainServer(connection, { greeting: result, clock, tell });
     hear = (method, params) => server.hear(method, params);
     return { server, greeted: { sessionId: asSessionId(server.sessionId) }, kind: 'other' };
@@ -57,4 +63,24 @@ export async function greetServer(channel: Channel, options: GreetOptions): Prom
 /** Every Sluice server says what was agreed, and no other server does. */
 function isOfSluice(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'capabilities' in result;
+}
+
+function parseNotification(method: string, params: unknown): ServerNotification | undefined {
+  switch (method) {
+    case 'process/output':
+      return { kind: 'event', event: { type: 'output', ...v.parse(notifications[method].params, params) } };
+    case 'process/exited':
+      return { kind: 'event', event: { type: 'exited', ...v.parse(notifications[method].params, params) } };
+    case 'process/closed':
+      return { kind: 'event', event: { type: 'closed', ...v.parse(notifications[method].params, params) } };
+    case 'command/exec/outputDelta':
+      return { kind: 'delta', delta: v.parse(notifications[method].params, params) };
+    default:
+      return undefined;
+  }
+}
+
+function parseOutputFrame(frame: Uint8Array): ServerNotification | undefined {
+  const output = decodeOutputFrame(frame);
+  return output === undefined ? undefined : { kind: 'event', event: { type: 'output', ...output } };
 }

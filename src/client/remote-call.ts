@@ -1,8 +1,18 @@
-// A call over a connection that may be lost: which process it is about, and whether and how it is made again.
+// A call over a connection that may be lost: which process it is about, whether and how it is made again, and the error it may end with.
 
 import * as v from 'valibot';
 import type { Deferred } from '../base/deferred.js';
-import { type ConnectionMethod, type ProcessId, asProcessId, isCommandMethod } from '../protocol/index.js';
+import {
+  type ConnectionMethod,
+  type ErrorName,
+  type ExecError,
+  type ProcessId,
+  asProcessId,
+  errorTable,
+  execError,
+  isCommandMethod,
+} from '../protocol/index.js';
+import type { RpcError } from '../rpc/rpc-error.js';
 
 export interface PendingCall {
   readonly method: ConnectionMethod;
@@ -38,4 +48,17 @@ export function sentAgain(params: unknown): unknown {
 export function repeatableWrite(params: unknown, fallbackId: string): object {
   const { processId, chunk, writeId } = v.parse(write, params);
   return { processId, writeId: writeId ?? fallbackId, chunk: chunk.slice() };
+}
+
+/** A reply's error as the ExecError it was on the server, so that callers test errors the same way with and without a wire. */
+export function toExecError(error: RpcError): ExecError | RpcError {
+  const { data } = error;
+  if (typeof data !== 'object' || data === null || !('kind' in data) || !isErrorName(data.kind)) return error;
+  const { kind, ...rest } = data;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table meets a dynamic name: a Sluice server sends what its table says
+  return execError(kind, rest as never, { cause: error });
+}
+
+function isErrorName(value: unknown): value is ErrorName {
+  return typeof value === 'string' && Object.hasOwn(errorTable, value);
 }

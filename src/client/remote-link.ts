@@ -19,13 +19,19 @@ import { isConnectionMethod } from '../protocol/services.js';
 import type { ChannelEnd } from '../rpc/channel.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
-import { type GreetedServer, greetServer } from './greeted-server.js';
-import { type PendingCall, isUnrepeatable, joinedBy, processIdIn, repeatableWrite, sentAgain } from './remote-call.js';
+import { type GreetedServer, type ServerNotification, greetServer } from './greeted-server.js';
+import {
+  type PendingCall,
+  isUnrepeatable,
+  joinedBy,
+  processIdIn,
+  repeatableWrite,
+  sentAgain,
+  toExecError,
+} from './remote-call.js';
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
 import { comeBack } from './reconnect.js';
-import type { Told } from './remote-told.js';
-import { toExecError } from './remote-error.js';
 
 /** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -196,8 +202,8 @@ export class RemoteLink implements ExecLink {
       ...resume,
       capabilities: { acks: true, binaryOutput: true },
     };
-    const onTold = (told: Told | undefined): void => this.#onTold(told);
-    const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onTold });
+    const onNotification = (notification: ServerNotification | undefined): void => this.#onNotification(notification);
+    const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
     this.#greeted(greeted);
     this.#canComeBack = reconnectMs > 0 && kind === 'sluice';
     if (this.#isOver) return server.close();
@@ -266,14 +272,14 @@ export class RemoteLink implements ExecLink {
     this.#connection?.notify('process/ack', { processId, seq });
   }
 
-  #onTold(told: Told | undefined): void {
-    switch (told?.kind) {
+  #onNotification(notification: ServerNotification | undefined): void {
+    switch (notification?.kind) {
       case 'event':
-        if (this.#sources.get(told.event.processId)?.push(told.event) !== true) return;
-        for (const watch of this.#watchers) watch(told.event);
+        if (this.#sources.get(notification.event.processId)?.push(notification.event) !== true) return;
+        for (const watch of this.#watchers) watch(notification.event);
         return;
       case 'delta':
-        return this.#deltaListeners.get(told.delta.processId)?.(told.delta);
+        return this.#deltaListeners.get(notification.delta.processId)?.(notification.delta);
       case undefined: // a newer server's; nothing here asked for it
     }
   }

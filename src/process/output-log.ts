@@ -159,9 +159,7 @@ export class OutputLog {
     const count = this.#streams[stream];
     if (count === undefined) return undefined;
     const droppedBytes = count.totalBytes - count.retainedBytes;
-    const head = chunksOf(stream, this.#kept);
-    const tail = chunksOf(stream, this.#tail);
-    return { head, tail, truncated: droppedBytes > 0, droppedBytes };
+    return { head: chunksOf(stream, this.#kept), tail: chunksOf(stream, this.#tail), truncated: droppedBytes > 0, droppedBytes };
   }
 
   /**
@@ -201,15 +199,17 @@ export class OutputLog {
     return this.#endedStreams.includes(stream);
   }
 
-  /** Resolves at the next append or end of a stream, or when the patience runs out; may also resolve for nothing. */
-  changed(patience?: { readonly clock: Clock; readonly ms: number }): Promise<void> {
+  /** Resolves at the next append or end of a stream, when `ms` are over or the signal is aborted; may also resolve for nothing. */
+  changed(patience?: { readonly clock: Clock; readonly ms: number; readonly signal?: AbortSignal }): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         this.#waiters = this.#waiters.filter((other) => other !== wake);
         timer?.cancel();
+        patience?.signal?.removeEventListener('abort', wake);
         resolve();
       };
-      const timer = patience?.clock.after(patience.ms, wake);
+      const timer = patience?.ms === Infinity ? undefined : patience?.clock.after(patience.ms, wake);
+      patience?.signal?.addEventListener('abort', wake);
       this.#waiters.push(wake);
     });
   }

@@ -1,6 +1,6 @@
 // One agent program: how it is started, how prompts are put to it, and what its lines mean. Knows nothing of processes or time.
 
-import type { AgentSaid } from './agent-event.js';
+import type { AdapterEvent } from './agent-event.js';
 
 /** What is to be started. */
 export interface Launch {
@@ -51,12 +51,12 @@ export interface AgentAdapter {
   /** The line that interrupts the turn under way; absent where only a signal does. */
   encodeInterrupt?(requestId: string): string;
   /** The line that answers a permission request. */
-  encodePermission?(request: Extract<AgentSaid, { type: 'permission' }>, answer: PermissionAnswer): string;
+  encodePermission?(request: Extract<AdapterEvent, { type: 'permission' }>, answer: PermissionAnswer): string;
   /** For one process. */
   createReader(): AgentReader;
 }
 
 /** Makes sense of one process's lines, in their order. Never throws: what it does not know comes back as `raw`. */
 export interface AgentReader {
-  read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[];
+  read(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[];
 }

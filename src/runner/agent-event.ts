@@ -1,11 +1,11 @@
-// What a run tells its caller. One tagged union for every agent program; what nobody understood comes through whole.
+// What a run tells its caller. One tagged union for every agent program; a line that no adapter understood comes through whole.
 
 import type { Outcome } from './outcome.js';
 import type { PriorSessions } from './prior-sessions.js';
 import type { Usage } from './usage.js';
 
-/** What an agent program said, in the runner's words. */
-export type AgentSaid =
+/** What an adapter makes of a program's lines: the same words for every program. */
+export type AdapterEvent =
   /** What the program or the run is about: a line for people. */
   | {
       readonly type: 'status';
@@ -58,7 +58,7 @@ export interface TurnResult {
 
 /** What happens in a run: what the program says, and what the run does. */
 export type EventBody =
-  | AgentSaid
+  | AdapterEvent
   | { readonly type: 'turnStarted'; readonly prompt: string }
   /** A process of the program is about to be started. */
   | {

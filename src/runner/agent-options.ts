@@ -37,7 +37,7 @@ export interface AgentOptions {
   readonly totalTimeoutMs?: number;
   /** How long the program may take to exit once it has nothing more to do; then it is ended. 30 s when absent, 0 is without limit. */
   readonly exitPatienceMs?: number;
-  /** `wait`: until a rate limit is lifted, then put the same prompt again. `end` when absent. */
+  /** `wait`: until a rate limit is lifted, then resend the prompt. `end` when absent. */
   readonly onRateLimit?: 'end' | 'wait';
   /** Folder for the file with every event. No file when absent. */
   readonly logDir?: string;

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.js';
 import type { ProcessHandle } from '../client/index.js';
 import type { Ending, Io } from '../protocol/index.js';
 import type { AgentAdapter, LaunchCommand } from './agent-adapter.js';
-import type { AgentSaid } from './agent-event.js';
+import type { AdapterEvent } from './agent-event.js';
 import { type AgentOptions, defaultEnvPolicy } from './agent-options.js';
 import { TerminalEcho } from './terminal-echo.js';
 
@@ -13,7 +13,7 @@ export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 
   readonly command: LaunchCommand;
   /** Awaited before the program is started. */
   readonly prepare: () => Promise<void>;
-  readonly onSaid: (said: AgentSaid) => void;
+  readonly onEvent: (event: AdapterEvent) => void;
   /** Called with every line, whatever it says: the program is alive. */
   readonly onActivity: () => void;
   /** Called when the program has closed its stdout and goes on running: it can say no more. */
@@ -126,7 +126,7 @@ export class AgentProcess {
     if (this.#echo === undefined || this.#adapter.encodePrompt('') !== undefined) await handle.closeStdin();
   }
 
-  async #read(handle: ProcessHandle, { adapter, onSaid, onActivity, onStdoutEnded }: ProcessStart): Promise<Ending> {
+  async #read(handle: ProcessHandle, { adapter, onEvent, onActivity, onStdoutEnded }: ProcessStart): Promise<Ending> {
     this.#handle = handle;
     void handle.stdoutEnded.then((state) => state === 'running' && onStdoutEnded());
     const reader = adapter.createReader();
@@ -135,9 +135,9 @@ export class AgentProcess {
       const line = this.#echo?.strip(text) ?? text;
       if (line === '' && text !== '') continue; // nothing but what was typed
       const from = stream === 'stderr' ? 'stderr' : 'stdout';
-      for (const said of reader.read(line, from)) {
-        if (said.type === 'raw' && typeof said.line === 'string') this.#keepTail(from, said.line);
-        onSaid(said);
+      for (const event of reader.read(line, from)) {
+        if (event.type === 'raw' && typeof event.line === 'string') this.#keepTail(from, event.line);
+        onEvent(event);
       }
     }
     const ending = await handle.closed;

@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.js';
 import type { Ending } from '../protocol/index.js';
 import type { LaunchCommand } from './agent-adapter.js';
-import type { AgentSaid, EventBody } from './agent-event.js';
+import type { AdapterEvent, EventBody } from './agent-event.js';
 import type { AgentOptions } from './agent-options.js';
 import { AgentProcess } from './agent-process.js';
 import type { Known } from './known.js';
@@ -19,7 +19,7 @@ export interface ProgramContext {
   /** What is learned of its processes is noted here. */
   readonly known: Known;
   readonly emit: (body: EventBody) => void;
-  readonly onSaid: (said: AgentSaid) => void;
+  readonly onEvent: (event: AdapterEvent) => void;
   readonly onActivity: () => void;
   /** The process has ended, and `process` is undefined. */
   readonly onEnded: () => void;
@@ -47,13 +47,13 @@ export class AgentProgram {
   /** The process there is, or a new one for this prompt. */
   processFor(prompt: string, resume: string | undefined): AgentProcess {
     if (this.#process !== undefined) return this.#process;
-    const { options, known, onSaid, onActivity } = this.#context;
+    const { options, known, onEvent, onActivity } = this.#context;
     const { adapter, args = [] } = options;
     const command = adapter.command({ prompt, resume, args });
     delete known.hasOverstayed; // the process before
     const started = new AgentProcess({
       ...options,
-      ...{ command, onSaid, onActivity },
+      ...{ command, onEvent, onActivity },
       prepare: () => this.#announce(command, prompt),
       onStdoutEnded: () => void this.letExit('after closing its stdout'),
     });

@@ -1,60 +1,53 @@
 // What became known in the course of a run, by what its program said and did.
 
 import type { Ending } from '../protocol/index.js';
-import type { AgentSaid } from './agent-event.js';
+import type { AdapterEvent } from './agent-event.js';
 import type { PriorSessions } from './prior-sessions.js';
 import type { Usage } from './usage.js';
 
 export interface Known {
+  /** Session to go on with, unless the program turned out not to have it. */
+  resume?: string;
   sessionId?: string;
   usage?: Usage;
-  /** The last problem that the program reported in the last turn. */
-  problem?: string;
   /** What the last process wrote last that was text for people. */
   lastWords?: string;
   note?: string;
   priorSessions?: PriorSessions;
   exit?: Ending;
-  /** It has ended a turn: a program without sessions has started too. */
-  hasAnswered?: boolean;
-  /** It has said something that its adapter understood. */
-  hasSpoken?: boolean;
-  /** It has written something else to its stdout. */
-  hasPrinted?: boolean;
+  /**
+   * How far the program has come. `printed`: it has written text that its adapter did not understand. `started`: it has a session, has said
+   * or answered something, or ran when a prompt could not be written to it.
+   */
+  progress: 'none' | 'printed' | 'started';
   /** The last process did not exit by itself once it could, and was ended: its exit is our doing. */
   hasOverstayed?: boolean;
-  lastTurn?: { readonly isError: boolean };
-  /** The caller interrupted the last turn. */
-  wasInterrupted?: boolean;
-  /** The program ran, and the prompt could not be written to it. */
-  isPromptUndelivered?: boolean;
   /** The server is out of reach for good, with the program started or not. */
   isServerLost?: boolean;
 }
 
 /** Takes note of what the program said. */
-export function learn(known: Known, said: AgentSaid): void {
-  switch (said.type) {
+export function learn(known: Known, event: AdapterEvent): void {
+  switch (event.type) {
     case 'session':
-      known.sessionId = said.sessionId;
+      known.sessionId = event.sessionId;
+      known.progress = 'started';
       break;
     case 'usage':
-      known.usage = said.usage;
-      break;
-    case 'retry':
-      known.problem = said.problem;
+      known.usage = event.usage;
       break;
     case 'raw':
-      if (said.stream === 'stdout') known.hasPrinted = true;
+      if (event.stream === 'stdout' && known.progress === 'none') known.progress = 'printed';
       break;
     case 'text':
     case 'thinking':
     case 'toolCall':
     case 'toolResult':
     case 'permission':
-      known.hasSpoken = true;
+      known.progress = 'started';
       break;
-    case 'turnEnded': // the run judges it first
+    case 'turnEnded': // the turn judges these
+    case 'retry':
     case 'rateLimit':
     case 'permissionWithdrawn':
     case 'status':

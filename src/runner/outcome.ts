@@ -57,15 +57,27 @@ export type Verdict =
       readonly limitMs: number;
     };
 
+/** How a turn went. */
+export interface TurnFacts {
+  readonly isError: boolean;
+  /** By the caller. */
+  readonly isInterrupted: boolean;
+  /** The last problem that the program reported, or that stood in the way of its answer. */
+  readonly problem: string | undefined;
+  /** The rate limit that stood in its way. */
+  readonly block: Block | undefined;
+}
+
 export interface RunFacts extends Known {
   readonly verdict: Verdict | undefined;
-  /** The rate limit that stood in the way of the last turn. */
-  readonly block: Block | undefined;
+  /** The last one; undefined when none has begun. */
+  readonly turn: TurnFacts | undefined;
 }
 
 export function outcomeOf(facts: RunFacts): Outcome {
   const kind = kindOf(facts);
-  const { verdict, block, sessionId, exit, usage, note, priorSessions } = facts;
+  const { verdict, turn, sessionId, exit, usage, note, priorSessions } = facts;
+  const resetsAt = turn?.block?.resetsAt;
   return {
     kind,
     ...(verdict !== undefined && 'watchdog' in verdict ? { watchdog: verdict.watchdog } : {}),
@@ -74,22 +86,17 @@ export function outcomeOf(facts: RunFacts): Outcome {
     ...(usage === undefined ? {} : { usage }),
     ...(kind === 'completed' ? {} : { problem: problemOf(kind, facts) }),
     ...(note === undefined ? {} : { note }),
-    ...(block?.resetsAt === undefined ? {} : { resetsAt: block.resetsAt }),
+    ...(resetsAt === undefined ? {} : { resetsAt }),
     ...(priorSessions === undefined ? {} : { priorSessions }),
   };
 }
 
-function kindOf(facts: RunFacts): OutcomeKind {
-  const { verdict, exit, lastTurn, block, wasInterrupted = false, hasOverstayed = false } = facts;
+function kindOf({ verdict, exit, turn, progress, hasOverstayed = false, isServerLost = false }: RunFacts): OutcomeKind {
   // Also for a run that was stopped: whether the program has ended was not seen.
-  if (exit?.kind === 'lost' || facts.isServerLost === true) return 'lost';
+  if (exit?.kind === 'lost' || isServerLost) return 'lost';
   if (verdict !== undefined && verdict.kind !== 'stoppedBetweenTurns') return verdict.kind;
-  if (!hasStarted(facts) && !(facts.hasPrinted === true && hasExitedWell(exit))) return 'neverStarted';
-  if (lastTurn?.isError === true && wasInterrupted) return 'interrupted';
-  if (lastTurn === undefined || lastTurn.isError) return block === undefined ? 'failed' : 'rateLimited';
+  if (progress === 'none' || (progress === 'printed' && !hasExitedWell(exit))) return 'neverStarted';
+  if (turn === undefined) return 'failed';
+  if (turn.isError) return turn.isInterrupted ? 'interrupted' : turn.block === undefined ? 'failed' : 'rateLimited';
   return exit === undefined || hasExitedWell(exit) || hasOverstayed || verdict !== undefined ? 'completed' : 'failed';
-}
-
-function hasStarted({ sessionId, hasAnswered, hasSpoken, isPromptUndelivered }: Known): boolean {
-  return sessionId !== undefined || hasAnswered === true || hasSpoken === true || isPromptUndelivered === true;
 }

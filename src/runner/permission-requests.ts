@@ -1,8 +1,8 @@
 // The permission requests that wait for an answer. While there are any, the program is waiting for the caller.
 
-import type { AgentSaid } from './agent-event.js';
+import type { AdapterEvent } from './agent-event.js';
 
-export type PermissionRequest = Extract<AgentSaid, { type: 'permission' }>;
+export type PermissionRequest = Extract<AdapterEvent, { type: 'permission' }>;
 
 export class PermissionRequests {
   readonly #waiting = new Map<string, PermissionRequest>();

@@ -6,7 +6,7 @@ import type { OutcomeKind, RunFacts, Verdict } from './outcome.js';
 
 /** Never empty. */
 export function problemOf(kind: Exclude<OutcomeKind, 'completed'>, facts: RunFacts): string {
-  const told = [facts.problem, facts.lastWords].find((words) => words !== undefined && words.trim() !== '')?.trim();
+  const told = [facts.turn?.problem, facts.lastWords].find((words) => words !== undefined && words.trim() !== '')?.trim();
   switch (kind) {
     case 'idleTimedOut':
     case 'timedOut':
@@ -20,7 +20,8 @@ export function problemOf(kind: Exclude<OutcomeKind, 'completed'>, facts: RunFac
     case 'failed':
     case 'neverStarted':
       // The last words of a program that exited well are no explanation by themselves.
-      if (told !== undefined && facts.problem === undefined && hasExitedWell(facts.exit)) return `${ending(facts)}: ${told}`;
+      if (told !== undefined && facts.turn?.problem === undefined && hasExitedWell(facts.exit))
+        return `${ending(facts)}: ${told}`;
       return told ?? ending(facts);
   }
 }
@@ -43,9 +44,9 @@ function expiry(verdict: Verdict | undefined): string {
   }
 }
 
-function ending({ exit, lastTurn, hasOverstayed, note }: RunFacts): string {
+function ending({ exit, turn, hasOverstayed, note }: RunFacts): string {
   if (hasOverstayed === true && note !== undefined) return note;
-  const when = lastTurn?.isError === false ? 'after its turn' : 'before its turn had ended';
+  const when = turn?.isError === false ? 'after its turn' : 'before its turn had ended';
   return exit === undefined ? 'the program could not be started' : `the program ${exitWords(exit)} ${when}`;
 }
 

@@ -1,4 +1,4 @@
-// The rate limit that stands in the way of a turn, and the wait until it is lifted. Stopping a run cuts the wait short.
+// The rate limit that stands in the way of a turn, and how long to wait until it is lifted.
 
 import type { Clock } from '../base/clock.js';
 
@@ -10,57 +10,19 @@ export interface Block {
   readonly resetsAt: number | undefined;
 }
 
-export class RateLimit {
-  readonly #clock: Clock;
-  readonly #policy: 'end' | 'wait';
-  #block: Block | undefined;
-  #isCut = false;
-  #wake: () => void = () => {};
+export function waitMs({ resetsAt }: Block, clock: Clock): number {
+  return resetsAt === undefined ? defaultBackoffMs : Math.max(resetsAt - clock.now(), 0);
+}
 
-  constructor(clock: Clock, policy: 'end' | 'wait') {
-    this.#clock = clock;
-    this.#policy = policy;
-  }
-
-  /** The limit the program ran into since the last `clear`. */
-  get block(): Block | undefined {
-    return this.#block;
-  }
-
-  /** The turn goes on when the limit is lifted. */
-  get isToWait(): boolean {
-    return this.#block !== undefined && this.#policy === 'wait' && !this.#isCut;
-  }
-
-  /** How long `wait` will take. */
-  get waitMs(): number {
-    const { resetsAt } = this.#block ?? { resetsAt: undefined };
-    return resetsAt === undefined ? defaultBackoffMs : Math.max(resetsAt - this.#clock.now(), 0);
-  }
-
-  blocked(block: Block): void {
-    this.#block = block;
-  }
-
-  clear(): void {
-    this.#block = undefined;
-  }
-
-  /** Resolves when the limit is lifted, or at once when the run is ended. */
-  wait(): Promise<void> {
-    if (this.#isCut) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = this.#clock.after(this.waitMs, resolve);
-      this.#wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
-
-  /** Ends the wait under way, and lets no other one begin. */
-  cut(): void {
-    this.#isCut = true;
-    this.#wake();
-  }
+/** Resolves after `ms`, or as soon as the signal is aborted. */
+export function pause(ms: number, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = () => {
+      timer.cancel();
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = clock.after(signal.aborted ? 0 : ms, wake);
+    signal.addEventListener('abort', wake);
+  });
 }

@@ -43,7 +43,7 @@ export class RunRecord {
     try {
       this.#file?.append(event);
     } catch (error) {
-      // A full disk is no reason to end an agent's work; whoever reads the events is told.
+      // A full disk is no reason to end an agent's work; the readers of the events are told.
       this.#file = undefined;
       this.#fileProblem = error instanceof Error ? error.message : String(error);
       this.add({ type: 'status', status: `the log can no longer be written: ${this.#fileProblem}` }, turn);

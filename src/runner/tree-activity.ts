@@ -20,7 +20,7 @@ export async function treeActivity(client: Client, pid: number): Promise<TreeAct
     const { exitCode, stdout } = await client.exec(['ps', '-A', '-o', 'pid=,ppid=,state=,time='], { timeoutMs: lookTimeoutMs });
     return exitCode === 0 ? treeIn(stdout, pid) : undefined;
   } catch {
-    return undefined; // no ps there, or nobody to ask
+    return undefined; // no ps there, or no server to ask
   }
 }
 

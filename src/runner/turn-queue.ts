@@ -2,22 +2,12 @@
 
 export class TurnQueue {
   #asked = 0;
-  #answered = 0;
   #ended = 0;
   #drained: Promise<unknown> = Promise.resolve();
 
-  /** A turn was asked for and has not been answered. */
-  get isBusy(): boolean {
-    return this.#answered < this.#asked;
-  }
-
-  /** There is an answer to this turn and to those before it; what the turn does may take longer. */
-  answered(turn: number): void {
-    this.#answered = Math.max(this.#answered, turn);
-  }
-
-  isAnswered(turn: number): boolean {
-    return turn <= this.#answered;
+  /** Number of the last turn asked for. */
+  get asked(): number {
+    return this.#asked;
   }
 
   /** Resolves when the turns asked for so far have ended. */

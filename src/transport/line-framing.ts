@@ -2,9 +2,9 @@
 // lines, so that it does not matter in which pieces they come. Knows no JSON.
 
 import type { BinaryParts, ChannelListener } from '../rpc/channel.js';
-import { binaryMark } from './binary-mark.js';
 import { Pieces } from './pieces.js';
-import { textOf } from './text.js';
+import { decodeUtf8 } from './utf8.js';
+import { binaryMark } from './websocket-message.js';
 
 /** The mark, where a line would begin, and four bytes of length, the highest first. */
 const headerBytes = 5;
@@ -95,7 +95,7 @@ export class LineFraming {
   #finishLine(line: Uint8Array): void {
     const content = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
     if (content.length > this.#maxMessageBytes) return this.#reportTooLong('a line');
-    const text = textOf(content);
+    const text = decodeUtf8(content);
     if (text === undefined) return this.#listener.unreadable('a line is not valid UTF-8');
     if (!isBlank(text)) this.#listener.message(text);
   }

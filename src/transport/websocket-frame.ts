@@ -3,9 +3,9 @@
 
 import type { BinaryParts } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
-import { binaryMark } from './binary-mark.js';
 import { mask } from './masking.js';
 import { partsLength, writeParts } from './message-parts.js';
+import { binaryMark } from './websocket-message.js';
 
 export const opcodes = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 

@@ -1,8 +1,9 @@
 // What our messages and endings look like on a WebSocket, for both sides. Knows no socket.
 
 import type { BinaryParts, ChannelEnd, ChannelListener } from '../rpc/channel.js';
-import { binaryMark } from './binary-mark.js';
-import { decodeUtf8 } from './utf8.js';
+
+/** Tells our binary frames from everything else, here and on a stream: no JSON text starts with it. */
+export const binaryMark = 0x01;
 
 /** Sent with a close that has a problem; from the range that programs, browsers included, may use as they like. */
 const problemCode = 4000;
@@ -24,9 +25,18 @@ export function readBinaryMessage(bytes: Uint8Array, listener: ChannelListener):
   const [first] = bytes;
   if (first === binaryMark) return listener.binary(bytes.subarray(1));
   if (first === undefined || !jsonStarts.includes(first)) return listener.unreadable(`a binary message ${startOf(first)}`);
-  const text = decodeUtf8(bytes);
+  const text = validText(bytes);
   if (text === undefined) return listener.unreadable('a binary message holds text that is not valid UTF-8');
   listener.message(text);
+}
+
+/** Undefined for invalid UTF-8. Runs in browsers too, where the faster utf8.ts does not. Keeps a byte order mark, which is no JSON. */
+function validText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined; // a TypeError, for nothing but invalid bytes
+  }
 }
 
 /** An opening brace and white space. */

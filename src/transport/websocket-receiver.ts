@@ -3,7 +3,7 @@
 
 import { mask } from './masking.js';
 import { Pieces } from './pieces.js';
-import { textOf } from './text.js';
+import { decodeUtf8 } from './utf8.js';
 import { lastFragment, longestControlBytes, masked, maskingKeyBytes, opcodes } from './websocket-frame.js';
 
 export interface ReceiverOptions {
@@ -171,7 +171,7 @@ export class WebSocketReceiver {
     const kind = this.#message;
     this.#message = undefined;
     if (kind === 'binary') return this.#listener.binary(message);
-    const text = textOf(message);
+    const text = decodeUtf8(message);
     if (text === undefined) return this.#break(closeCodes.invalidText, 'a text message holds invalid UTF-8');
     this.#listener.text(text);
   }
@@ -194,7 +194,7 @@ export class WebSocketReceiver {
     if (code === undefined || !isCloseCode(code)) {
       return this.#break(closeCodes.protocolError, `a close has ${code === undefined ? 'half a code' : `the code ${code}`}`);
     }
-    const reason = textOf(payload.subarray(2));
+    const reason = decodeUtf8(payload.subarray(2));
     if (reason === undefined) return this.#break(closeCodes.invalidText, 'the reason of a close holds invalid UTF-8');
     this.#end(() => this.#listener.closing(code, reason));
   }

@@ -99,7 +99,7 @@ describe('the server in the background', () => {
     assert.match((await background.run(['serve', '--stop', '--daemon'])).stderr, /--stop takes no other options/);
   });
 
-  test('goes by itself when nobody needs it', async () => {
+  test('ends by itself after its idle timeout', async () => {
     await using background = new Background();
     await background.good(['serve', '--daemon', '--idle-exit-ms', '3000', '--keep-released-ms', '100']);
     await background.good(['exec', '-d', '--name', 'short', '--', 'sleep', '0.1']);

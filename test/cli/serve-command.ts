@@ -1,7 +1,7 @@
 // Gives `sluice serve` arguments, variables and a config file, without any of them being real.
 
 import assert from 'node:assert/strict';
-import { readWords } from '#src/cli/command.js';
+import { readWords } from '#src/cli/read-words.js';
 import { type ServeConfig, readServeConfig } from '#src/cli/serve/config.js';
 import { serveManual } from '#src/cli/serve/manual.js';
 

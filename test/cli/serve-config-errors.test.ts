@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readWords } from '#src/cli/command.js';
+import { readWords } from '#src/cli/read-words.js';
 import { commandHelp } from '#src/cli/help.js';
 import { readServeConfig } from '#src/cli/serve/config.js';
 import { serveManual } from '#src/cli/serve/manual.js';

@@ -76,6 +76,7 @@ describe('of flags, environment and file', () => {
 
   test('a flag given twice counts the second time, unless it makes a list', () => {
     assert.equal(serve(['--max-connections', '1', '--max-connections', '2']).limits.maxConnections, 2);
+    assert.equal(serve(['--config', '/earlier.json'], { file: { maxConnections: 3 } }).limits.maxConnections, 3);
   });
 
   test('sizes are taken with their units', () => {

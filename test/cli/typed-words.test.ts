@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type Manual, UsageError, type Word, defineCommand, readWords } from '#src/cli/command.js';
+import { type Manual, UsageError, type Word, defineCommand } from '#src/cli/command.js';
 import { commands, findCommand } from '#src/cli/commands.js';
 import { DetachKeys } from '#src/cli/detach-keys.js';
 import { commandHelp, overview } from '#src/cli/help.js';
 import { keyNames, parseKey } from '#src/cli/keys.js';
 import { PlainText } from '#src/cli/plain-text.js';
+import { readWords } from '#src/cli/read-words.js';
 import { splitShellWords } from '#src/cli/shell-words.js';
 
 const options = {

@@ -289,7 +289,7 @@ describe('the outcome', () => {
     assert.equal((await run.finish()).kind, 'completed');
   });
 
-  test('waits for a rate limit when told to, and puts the same prompt again', async () => {
+  test('waits for a rate limit when told to, and resends the prompt', async () => {
     await using client = connectInProcess();
     const run = start(client, `limited ${Date.now() + 300}`, { onRateLimit: 'wait' });
     assert.match((await run.firstTurn.result).text, /^echo 2: limited/);

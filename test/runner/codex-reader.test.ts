@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AgentSaid } from '#src/runner/agent-event.js';
+import type { AdapterEvent } from '#src/runner/agent-event.js';
 import { codex } from '#src/runner/adapters/codex.js';
 
 /** What a new reader makes of these lines. */
-function read(...lines: readonly object[]): AgentSaid[] {
+function read(...lines: readonly object[]): AdapterEvent[] {
   const reader = codex().createReader();
   return lines.flatMap((line) => reader.read(JSON.stringify(line), 'stdout'));
 }

@@ -1,7 +1,7 @@
 // The adapter for the little agent program in test/fixtures.
 
 import { fileURLToPath } from 'node:url';
-import type { AgentAdapter, AgentSaid } from '#src/runner/index.js';
+import type { AgentAdapter, AdapterEvent } from '#src/runner/index.js';
 
 const program = fileURLToPath(new URL('../fixtures/agent.js', import.meta.url));
 
@@ -17,7 +17,7 @@ export function fixtureAdapter(turnsPerProcess: AgentAdapter['turnsPerProcess'] 
   };
 }
 
-function readLine(line: string, stream: 'stdout' | 'stderr'): AgentSaid {
+function readLine(line: string, stream: 'stdout' | 'stderr'): AdapterEvent {
   let json: Record<string, unknown>;
   try {
     json = JSON.parse(line) as Record<string, unknown>;

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { AgentAdapter } from '#src/runner/agent-adapter.js';
-import type { AgentSaid } from '#src/runner/agent-event.js';
+import type { AdapterEvent } from '#src/runner/agent-event.js';
 import { claude } from '#src/runner/adapters/claude.js';
 import { codex } from '#src/runner/adapters/codex.js';
 
@@ -93,7 +93,7 @@ function stepsOf(name: string): Step[] {
 }
 
 /** A reader is for one process. */
-function eventsOf(name: string, steps: readonly Step[]): AgentSaid[] {
+function eventsOf(name: string, steps: readonly Step[]): AdapterEvent[] {
   let reader = adapterOf(name).createReader();
   return steps.flatMap(({ dir, line }) => {
     if (dir === 'meta') reader = adapterOf(name).createReader();
@@ -116,6 +116,6 @@ function replay(name: string): string {
 }
 
 /** `text "hello"`: the type, then the values of the members in their order. */
-function brief({ type, ...members }: AgentSaid): string {
+function brief({ type, ...members }: AdapterEvent): string {
   return [type, ...Object.values(members).map((value: unknown) => JSON.stringify(value))].join(' ');
 }

@@ -2,7 +2,7 @@
 
 import { type Interface, createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
-import type { AgentAdapter, AgentSaid, PermissionAnswer } from '../../runner/index.js';
+import type { AgentAdapter, AdapterEvent, PermissionAnswer } from '../../runner/index.js';
 import { isColoured, paint } from '../colour.js';
 import { UsageError } from '../command.js';
 import { letGoOfInput, openInput } from '../own-input.js';
@@ -12,7 +12,7 @@ import { jsonOf } from './view.js';
 
 export type PermissionMode = 'allow' | 'deny' | 'ask';
 
-export type PermissionRequest = Extract<AgentSaid, { type: 'permission' }>;
+export type PermissionRequest = Extract<AdapterEvent, { type: 'permission' }>;
 
 export interface Permissions extends Disposable {
   /** `fixed`: the answer is known without the user. */

@@ -5,8 +5,7 @@ import { type Interface, createInterface } from 'node:readline';
 import type { AgentRun } from '../../runner/index.js';
 import { UsageError } from '../command.js';
 import { letGoOfInput, openInput, untilEnd } from '../own-input.js';
-import { complain } from '../own-output.js';
-import { StreamFailure } from '../stream-failure.js';
+import { StreamFailure, complain } from '../own-output.js';
 
 export interface PromptChoice {
   /** What stood on the command line; a lone dash means stdin. */
@@ -31,14 +30,14 @@ export async function firstPrompt({ words, file, lines }: PromptChoice): Promise
       );
     return nonEmpty(await promptFromStdin());
   }
-  if (file !== undefined) return nonEmpty(await textOf(bytesOf(file), `--prompt-file ${file}`));
+  if (file !== undefined) return nonEmpty(await promptText(bytesOf(file), `--prompt-file ${file}`));
   return nonEmpty(words.length > 0 || lines === undefined ? words.join(' ') : ((await lines.next()) ?? ''));
 }
 
 async function promptFromStdin(): Promise<string> {
   if (process.stdin.isTTY) await complain('reading the prompt from this terminal; Ctrl-D on a line of its own ends it');
   try {
-    return await textOf(untilEnd<Uint8Array>(openInput()), 'the prompt on stdin');
+    return await promptText(untilEnd<Uint8Array>(openInput()), 'the prompt on stdin');
   } finally {
     letGoOfInput();
   }
@@ -53,7 +52,7 @@ async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
 }
 
 /** Without the line ends behind it. */
-async function textOf(pieces: AsyncIterable<Uint8Array>, source: string): Promise<string> {
+async function promptText(pieces: AsyncIterable<Uint8Array>, source: string): Promise<string> {
   const kept: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {

@@ -53,7 +53,7 @@ export class RunView {
       case 'gap':
         return this.#line('yellow', `${event.missedEvents} events are missing here`);
       case 'raw':
-        return this.#line('gray', folded(textOf(event.line)));
+        return this.#line('gray', folded(rawText(event.line)));
       case 'ended':
         return this.#line(event.outcome.kind === 'completed' ? 'gray' : 'red', outcomeLine(event.outcome));
       case 'launching':
@@ -138,7 +138,7 @@ function exitFact(exit: NonNullable<Outcome['exit']>): string {
   }
 }
 
-function textOf(line: unknown): string {
+function rawText(line: unknown): string {
   return typeof line === 'string' ? line : jsonOf(line);
 }
 

@@ -5,9 +5,8 @@ import { backgroundServer } from './background.js';
 import { type Check, type Finding, messageOf, readText } from './finding.js';
 import { cgroup, openFiles, ownLimits, processes } from './limits.js';
 import { backend, nodeVersion, platform, processTable, temporaryFolder } from './machine.js';
-import { sandbox } from './sandbox.js';
 import { terminal } from './terminal.js';
-import { nothingLeftBehind, pipes } from './trials.js';
+import { nothingLeftBehind, pipes, sandbox } from './trials.js';
 
 export const checks: readonly Check[] = [
   { name: 'Node.js', look: () => nodeVersion(process.versions.node) },

@@ -4,7 +4,7 @@ import { accessSync, constants } from 'node:fs';
 import { connectInProcess } from '../../local/index.js';
 import { type Finding, type ReadText, messageOf, readText } from './finding.js';
 import { trial } from './trials.js';
-import { endingText } from '../print-table.js';
+import { endingText } from '../process-table.js';
 
 const size = { rows: 37, cols: 111 };
 const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);

@@ -1,13 +1,14 @@
-// Sluice tried out for real on this machine: bytes through pipes, and a server that is killed.
+// Sluice tried out for real on this machine: bytes through pipes, a server that is killed, and a sandbox.
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../client/index.js';
 import { connectInProcess, launchServer } from '../../local/index.js';
+import { Sandbox } from '../../process/index.js';
 import { type Finding, readText } from './finding.js';
 import { backendName } from './machine.js';
-import { ownCommand } from '../own-command.js';
-import { endingText } from '../print-table.js';
+import { endingText } from '../process-table.js';
+import { ownCommand } from '../serve/daemon.js';
 
 /** More than any pipe holds, so that it goes in several turns. */
 const sampleBytes = 256 * 1024;
@@ -92,4 +93,12 @@ function isLiving(pid: number): boolean {
     if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
     throw error;
   }
+}
+
+/** Whether commands can be sandboxed here, found out as the server does it. */
+export async function sandbox(): Promise<Finding> {
+  if (process.platform !== 'linux') return { state: 'ok', found: 'sandboxed commands need Linux and will be refused' };
+  const problem = await new Sandbox({ env: process.env, hidden: [] }).ready();
+  if (problem === undefined) return { state: 'ok', found: 'bubblewrap shuts commands in' };
+  return { state: 'warning', found: 'sandboxed commands will be refused', remedy: problem };
 }

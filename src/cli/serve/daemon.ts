@@ -7,10 +7,9 @@ import path from 'node:path';
 import type { Client } from '../../client/index.js';
 import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
-import { ownCommand } from '../own-command.js';
 import { type RuntimeFolder, runtimeFolder, withPlaceHint } from './runtime-folder.js';
 
-/** Nobody asked for a server by name, so it goes when nobody has needed it for a while. */
+/** A server that was started on demand, not by name, ends after this long without use. */
 const idleExitMs = 10 * 60_000;
 
 /** How long a server may take to end all its processes. */
@@ -60,6 +59,15 @@ export async function startDaemon(flags: readonly string[], cwd: string): Promis
   stdout.destroy();
   server.unref();
   return addresses.trim().split('\n');
+}
+
+/**
+ * This very program, to be started again with the same Node and the same flags. Without the shell at its head: a server that all shells
+ * share must not ignore a signal because one of them does.
+ */
+export function ownCommand(args: readonly string[]): { readonly command: string; readonly args: readonly string[] } {
+  // After the two dashes nothing is an option of Node's.
+  return { command: process.execPath, args: [...process.execArgv, '--', process.argv[1] ?? '', ...args] };
 }
 
 function openLog({ logFile }: RuntimeFolder): number {

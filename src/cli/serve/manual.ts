@@ -1,7 +1,7 @@
 // The manual of `sluice serve`, made from the table of its options.
 
-import type { Manual, Option } from '../command.js';
-import { type Option as ServeOption, envNameOf, limitFlag, limitNames, serveOptions } from './options.js';
+import type { Manual } from '../command.js';
+import { serveOptions } from './options.js';
 
 const group = 'In the background';
 
@@ -16,8 +16,6 @@ export const backgroundOptions = {
   stop: { kind: 'switch', group, meaning: 'End the server in the background and all its processes.' },
 } as const;
 
-const limits = limitNames.map(limitFlag);
-
 export const serveManual = {
   name: 'serve',
   usage: '[OPTIONS]',
@@ -31,19 +29,6 @@ export const serveManual = {
     { line: 'sluice serve --listen stdio', meaning: 'for one client, as over ssh' },
     { line: 'sluice serve --listen ws://0.0.0.0:4500 --token-file token', meaning: 'for other machines' },
   ],
-  options: {
-    ...backgroundOptions,
-    ...Object.fromEntries([...serveOptions].map(([flag, option]) => [flag, described(flag, option)])),
-  },
+  options: { ...backgroundOptions, ...Object.fromEntries(serveOptions) },
   operands: 'none',
 } as const satisfies Manual;
-
-function described(flag: string, { kind, placeholder, meaning, default: standard }: ServeOption): Option {
-  const told = standard === undefined ? '' : ` Default: ${standard}.`;
-  return {
-    kind: kind === 'switch' ? 'toggle' : kind === 'list' || kind === 'files' ? 'list' : 'text',
-    ...(placeholder === undefined ? {} : { placeholder }),
-    meaning: `${meaning}${told} [${envNameOf(flag)}]`,
-    group: limits.includes(flag) ? 'Limits; sizes take KiB, MiB and GiB' : 'Options',
-  };
-}

@@ -3,21 +3,11 @@
 
 import { acknowledgeEveryBytes } from '../../protocol/index.js';
 import { type ServerLimits, defaultLimits } from '../../server/index.js';
+import { longestDelayMs } from '../../base/clock.js';
+import type { Option, Options } from '../command.js';
 
-/**
- * `list` may be given several times; `file` is a path, in a config file relative to that file; `switch` is on or off, as in
- * --metrics-open and --no-metrics-open.
- */
-type Kind = 'text' | 'file' | 'list' | 'files' | 'switch' | 'number';
-
-export interface Option {
-  readonly kind: Kind;
-  /** What stands for the value in the help. */
-  readonly placeholder?: string;
-  readonly meaning: string;
-  /** In words, when there is one to tell. */
-  readonly default?: string;
-}
+/** A day of skew is a broken clock, and would make every expiry meaningless. */
+const mostSkewSeconds = 3_600;
 
 export const plainOptions = {
   listen: {
@@ -27,10 +17,10 @@ export const plainOptions = {
     meaning:
       'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. With port 0 a free one is taken. Repeatable.',
   },
-  'tls-cert': { kind: 'file', placeholder: 'FILE', meaning: 'Certificate chain in PEM, for wss://.' },
-  'tls-key': { kind: 'file', placeholder: 'FILE', meaning: 'Private key of the certificate in PEM.' },
+  'tls-cert': { kind: 'text', placeholder: 'FILE', meaning: 'Certificate chain in PEM, for wss://.' },
+  'tls-key': { kind: 'text', placeholder: 'FILE', meaning: 'Private key of the certificate in PEM.' },
   'token-file': {
-    kind: 'files',
+    kind: 'list',
     placeholder: 'FILE',
     meaning:
       'Callers present one of the tokens in this file, one per line, each of at least 16 characters. Read once, at the start. Repeatable.',
@@ -41,12 +31,12 @@ export const plainOptions = {
     meaning: 'Callers present the token with this SHA-256: the server need not know it. Repeatable.',
   },
   'jwt-secret-file': {
-    kind: 'file',
+    kind: 'text',
     placeholder: 'FILE',
     meaning: 'Callers present a JWT signed with HS256 and the secret in this file, 32 bytes or more.',
   },
   'jwt-public-key-file': {
-    kind: 'file',
+    kind: 'text',
     placeholder: 'FILE',
     meaning: 'Callers present a JWT signed with EdDSA; the file holds the Ed25519 public key in PEM.',
   },
@@ -59,6 +49,7 @@ export const plainOptions = {
   'jwt-skew-seconds': {
     kind: 'number',
     placeholder: 'SECONDS',
+    range: [0, mostSkewSeconds],
     default: '30',
     meaning: 'How far the clocks of issuer and server may differ.',
   },
@@ -72,25 +63,27 @@ export const plainOptions = {
     placeholder: 'HOST[:PORT]',
     meaning: 'Answer to this name too, besides the address listened on; needed behind proxies and forwarded ports. Repeatable.',
   },
-  'direct-exec': { kind: 'switch', default: 'on', meaning: 'Run commands that callers give directly.' },
-  'prepared-exec': { kind: 'switch', default: 'on', meaning: 'Run commands that callers have prepared.' },
-  'metrics-open': { kind: 'switch', default: 'off', meaning: 'Show /metrics to callers without a token.' },
-  'log-level': { kind: 'text', placeholder: 'LEVEL', default: 'info', meaning: 'debug, info, warn, error or silent; on stderr.' },
+  'direct-exec': { kind: 'toggle', default: 'on', meaning: 'Run commands that callers give directly.' },
+  'prepared-exec': { kind: 'toggle', default: 'on', meaning: 'Run commands that callers have prepared.' },
+  'metrics-open': { kind: 'toggle', default: 'off', meaning: 'Show /metrics to callers without a token.' },
+  'log-level': {
+    kind: 'choice',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    placeholder: 'LEVEL',
+    default: 'info',
+    meaning: 'debug, info, warn, error or silent; on stderr.',
+  },
   'idle-exit-ms': {
     kind: 'number',
     placeholder: 'MS',
+    range: [0, longestDelayMs],
     default: '0',
     meaning: 'End after this long without a connection and without a process, running or readable; 0: never.',
   },
   config: { kind: 'text', placeholder: 'FILE', meaning: 'JSON file with any of these settings, as in {"maxConnections": 10}.' },
-} as const satisfies Record<string, Option>;
+} as const satisfies Options;
 
-/** Flags of this kind. */
-export type PlainOption<K extends Kind> = {
-  [Flag in keyof typeof plainOptions]: (typeof plainOptions)[Flag]['kind'] extends K ? Flag : never;
-}[keyof typeof plainOptions];
-
-export interface LimitOption {
+interface LimitOption {
   /** The flag, where it is not the limit's own name. */
   readonly flag?: string;
   readonly unit: 'bytes' | 'ms' | 'count';
@@ -100,7 +93,7 @@ export interface LimitOption {
   readonly meaning: string;
 }
 
-export const limitOptions = {
+const limitOptions = {
   maxConnections: { unit: 'count', meaning: 'Connections of known callers at the same time, for each address.' },
   maxUnauthenticated: {
     unit: 'count',
@@ -173,15 +166,28 @@ export function limitFlag(name: keyof ServerLimits): string {
   return option.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Every option by its flag without the dashes, in the order of the help. */
-export const serveOptions: ReadonlyMap<string, Option> = new Map<string, Option>([
-  ...Object.entries(plainOptions),
-  ...limitNames.map((name): [string, Option] => {
-    const { unit, meaning }: LimitOption = limitOptions[name];
-    const shown = unit === 'bytes' ? printBytes(defaultLimits[name]) : String(defaultLimits[name]);
-    return [limitFlag(name), { kind: 'number', placeholder: unit.toUpperCase(), default: shown, meaning }];
-  }),
-]);
+export function limitOption(name: keyof ServerLimits): Option {
+  const { unit, min, max, meaning }: LimitOption = limitOptions[name];
+  const [least, most] = unit === 'ms' ? [0, longestDelayMs] : [1, Number.MAX_SAFE_INTEGER];
+  return {
+    kind: unit === 'bytes' ? 'size' : 'number',
+    placeholder: unit.toUpperCase(),
+    range: [min ?? least, max ?? most],
+    default: unit === 'bytes' ? printBytes(defaultLimits[name]) : String(defaultLimits[name]),
+    meaning,
+    group: 'Limits; sizes take KiB, MiB and GiB',
+  };
+}
+
+/** Every option by its flag without the dashes, in the order of the help, which tells the default and the variable of each. */
+export const serveOptions: ReadonlyMap<string, Option> = new Map(
+  [...Object.entries<Option>(plainOptions), ...limitNames.map((name) => [limitFlag(name), limitOption(name)] as const)].map(
+    ([flag, option]) => {
+      const standard = option.default === undefined ? '' : ` Default: ${option.default}.`;
+      return [flag, { ...option, meaning: `${option.meaning}${standard} [${envNameOf(flag)}]` }];
+    },
+  ),
+);
 
 export function envNameOf(flag: string): string {
   return `SLUICE_${flag.replaceAll('-', '_').toUpperCase()}`;

@@ -16,7 +16,7 @@ export function runtimePath(env: NodeJS.ProcessEnv): string {
   return session !== undefined && isOwnFolder(session) ? path.join(session, 'sluice') : path.join(tmpdir(), `sluice-${userId()}`);
 }
 
-/** Throws when somebody else could get in. Whoever only looks for a server leaves no folder behind. */
+/** Throws when another user could get in. A command that only looks for a server leaves no folder behind. */
 export function runtimeFolder(env: NodeJS.ProcessEnv, ifMissing: 'make' | 'leave'): RuntimeFolder {
   const folder = runtimePath(env);
   const stats = statsOf(folder, ifMissing);

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
 import { StreamChannel, reachOf } from '../../transport/index.js';
-import { type Command, UsageError, type Word } from '../command.js';
+import { type Command, UsageError, type Word, readFlags, settingsIn } from '../command.js';
 import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
 import { onSignals } from '../inherited-signals.js';
 import { complain, print } from '../own-output.js';
 import { type ServeConfig, readServeConfig } from './config.js';
-import { type backgroundOptions, serveManual } from './manual.js';
+import { backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
 
 /** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
@@ -25,12 +25,12 @@ const settledMs = 250;
 export const serve: Command = { manual: serveManual, execute };
 
 async function execute(words: readonly Word[]): Promise<number> {
-  const isGiven = (name: keyof typeof backgroundOptions) => words.some((word) => word.kind === 'option' && word.name === name);
-  if (isGiven('stop')) return stop(words);
+  const asked = readFlags(backgroundOptions, settingsIn(words));
+  if (asked.stop) return stop(words);
   const config = readServeConfig({ words, env: process.env, readText: (file) => readFileSync(file, 'utf8') });
-  if (isGiven('daemon')) return daemonise(words);
+  if (asked.daemon) return daemonise(words);
   await run(config);
-  // A stderr that nobody reads any more would keep the program alive for its last lines.
+  // A stderr without a reader would keep the program alive for its last lines.
   process.exit(0);
 }
 
@@ -55,8 +55,8 @@ async function daemonise(words: readonly Word[]): Promise<number> {
 }
 
 function spelled({ name, text }: Extract<Word, { kind: 'option' }>): string {
-  const isSwitch = serveOptions.get(name)?.kind === 'switch';
-  return isSwitch ? `--${text === 'true' ? '' : 'no-'}${name}` : `--${name}=${text}`;
+  const isToggle = serveOptions.get(name)?.kind === 'toggle';
+  return isToggle ? `--${text === 'true' ? '' : 'no-'}${name}` : `--${name}=${text}`;
 }
 
 async function run(config: ServeConfig): Promise<void> {
@@ -142,7 +142,7 @@ function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
   return credentials.kind === 'none' && listen.some((endpoint) => reachOf(endpoint) !== 'user');
 }
 
-/** What ends a server that nobody needs any more; nothing when it is to stay. */
+/** Ends a server after its idle timeout; nothing when it has none. */
 function idling(server: Server, { idleExitMs }: ServeConfig): Promise<string>[] {
   return idleExitMs === 0 ? [] : [unneeded(server, idleExitMs)];
 }
@@ -154,7 +154,7 @@ async function unneeded(server: Server, idleExitMs: number): Promise<string> {
     await sleep(Math.min(idleLookMs, idleExitMs), undefined, { ref: false });
     if (isNeeded()) neededAt = performance.now();
   }
-  return 'nobody needs it';
+  return 'idle timeout';
 }
 
 /** The one client of a server on stdio; when it has gone, so may the server. */

@@ -4,7 +4,7 @@
 import path from 'node:path';
 import * as v from 'valibot';
 import { closestName } from '../closest-name.js';
-import { UsageError, type Word } from '../command.js';
+import { type Setting, type Settings, UsageError, type Word, placeholderOf, settingsIn } from '../command.js';
 import { envNameOf, fileNameOf, serveOptions } from './options.js';
 
 export interface Sources {
@@ -15,16 +15,6 @@ export interface Sources {
   readonly readText: (file: string) => string;
 }
 
-export interface Setting {
-  /** As whoever gave it would name it: a flag, a variable, or a member of a file. */
-  readonly label: string;
-  /** One, unless the option may be repeated. */
-  readonly texts: readonly string[];
-}
-
-/** By flag, without the dashes. */
-export type Settings = ReadonlyMap<string, Setting>;
-
 export interface Gathered {
   readonly settings: Settings;
   /** Worth a line in the log: variables that look like settings and are none. */
@@ -34,31 +24,28 @@ export interface Gathered {
 export function gatherSettings({ words, env, readText }: Sources): Gathered {
   const flags = fromFlags(words);
   const variables = fromEnvironment(env);
-  const config = flags.get('config') ?? variables.get('config');
-  const file = config?.texts[0] === undefined ? [] : fromFile(config.texts[0], readText);
+  const config = (flags.get('config') ?? variables.get('config'))?.texts.at(-1);
+  const file = config === undefined ? [] : fromFile(config, readText);
   const settings = new Map([...file, ...variables, ...flags]);
   return { settings, warnings: unknownVariables(env) };
 }
 
-function fromFlags(words: readonly Word[]): Map<string, Setting> {
-  const settings = new Map<string, Setting>();
+function fromFlags(words: readonly Word[]): Settings {
   for (const word of words) {
-    if (word.kind === 'operand') {
+    if (word.kind === 'operand')
       throw new UsageError(`serve takes no argument "${word.text}"; an address is given with --listen`);
-    }
-    if (word.kind !== 'option') continue;
-    const { name, text } = word;
-    const option = serveOptions.get(name);
-    if (option === undefined) continue; // about the server itself, not about what it does
+  }
+  const settings = settingsIn(words);
+  for (const [flag, { label, texts }] of settings) {
+    const option = serveOptions.get(flag);
     // Mostly a variable of the shell that was never filled.
-    if (text === '') throw new UsageError(`--${name} needs a value, as in --${name} ${option.placeholder ?? 'VALUE'}`);
-    const earlier = isRepeatable(name) ? (settings.get(name)?.texts ?? []) : [];
-    settings.set(name, { label: `--${name}`, texts: [...earlier, text] });
+    if (option !== undefined && texts.includes(''))
+      throw new UsageError(`${label} needs a value, as in ${label} ${placeholderOf(option)}`);
   }
   return settings;
 }
 
-function fromEnvironment(env: Sources['env']): Map<string, Setting> {
+function fromEnvironment(env: Sources['env']): Settings {
   const settings = new Map<string, Setting>();
   for (const flag of serveOptions.keys()) {
     const label = envNameOf(flag);
@@ -80,7 +67,7 @@ function unknownVariables(env: Sources['env']): string[] {
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
 const fileContent = v.record(v.string(), v.union([scalar, v.array(v.string())]));
 
-function fromFile(file: string, readText: Sources['readText']): Map<string, Setting> {
+function fromFile(file: string, readText: Sources['readText']): Settings {
   const content = parseJson(file, readText);
   const parsed = v.safeParse(fileContent, Array.isArray(content) ? undefined : content); // a record would take a list
   if (!parsed.success) {
@@ -129,11 +116,11 @@ function present(label: string, texts: readonly string[]): string[] {
 }
 
 function isRepeatable(flag: string): boolean {
-  return ['list', 'files'].includes(serveOptions.get(flag)?.kind ?? '');
+  return serveOptions.get(flag)?.kind === 'list';
 }
 
 function isPath(flag: string): boolean {
-  return ['file', 'files'].includes(serveOptions.get(flag)?.kind ?? '');
+  return serveOptions.get(flag)?.placeholder === 'FILE';
 }
 
 function suggestion(mistyped: string, names: readonly string[]): string {

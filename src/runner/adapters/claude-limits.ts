@@ -1,6 +1,6 @@
 // What holds claude up: rate limits of the account and errors of the model's server.
 
-import type { AgentSaid } from '../agent-event.js';
+import type { AdapterEvent } from '../agent-event.js';
 import { type JsonObject, numberIn, objectIn, stringIn } from './json-members.js';
 
 /** Seconds since the Unix epoch that can be meant: from 2001 on, and below what milliseconds would be. */
@@ -10,7 +10,7 @@ const plausibleSeconds = { from: 1e9, below: 1e11 };
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** `allowed` comes with ordinary requests and is no limit. A status that is not known is neither taken for a block nor hidden. */
-export function rateLimitIn(json: JsonObject): AgentSaid[] | undefined {
+export function rateLimitIn(json: JsonObject): AdapterEvent[] | undefined {
   const limits = objectIn(json, 'rate_limit_info');
   switch (stringIn(limits, 'status') ?? '') {
     case 'allowed':
@@ -39,7 +39,7 @@ function timeIn(limits: JsonObject | undefined, name: string): number | undefine
   return isPlausible ? seconds * 1_000 : undefined;
 }
 
-export function retryIn(json: JsonObject): AgentSaid[] | undefined {
+export function retryIn(json: JsonObject): AdapterEvent[] | undefined {
   const [attempt, maxAttempts, delayMs] = ['attempt', 'max_retries', 'retry_delay_ms'].map((name) => numberIn(json, name));
   if (attempt === undefined) return undefined;
   const status = numberIn(json, 'error_status');

@@ -2,7 +2,7 @@
 // goes through whole, an empty list that it is known and says nothing.
 
 import type { AgentReader } from '../agent-adapter.js';
-import type { AgentSaid } from '../agent-event.js';
+import type { AdapterEvent } from '../agent-event.js';
 import { rateLimitIn, retryIn } from './claude-limits.js';
 import { ClaudeResults } from './claude-result.js';
 import { readLine } from './json-line.js';
@@ -23,11 +23,11 @@ export class ClaudeReader implements AgentReader {
   #sessionId: string | undefined;
   #streamed = nothingStreamed();
 
-  read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
-    return readLine(line, stream, (json) => this.#said(json));
+  read(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
+    return readLine(line, stream, (json) => this.#eventsIn(json));
   }
 
-  #said(json: JsonObject): AgentSaid[] | undefined {
+  #eventsIn(json: JsonObject): AdapterEvent[] | undefined {
     switch (stringIn(json, 'type') ?? '') {
       case 'system':
         return this.#system(json);
@@ -52,7 +52,7 @@ export class ClaudeReader implements AgentReader {
     }
   }
 
-  #system(json: JsonObject): AgentSaid[] | undefined {
+  #system(json: JsonObject): AdapterEvent[] | undefined {
     switch (stringIn(json, 'subtype') ?? '') {
       case 'init':
         return this.#init(json);
@@ -70,7 +70,7 @@ export class ClaudeReader implements AgentReader {
   }
 
   /** Comes at the start of every turn; the session is told once. */
-  #init(json: JsonObject): AgentSaid[] | undefined {
+  #init(json: JsonObject): AdapterEvent[] | undefined {
     const [sessionId, model] = [stringIn(json, 'session_id'), stringIn(json, 'model')];
     if (sessionId === undefined) return undefined;
     this.#results.model = model;
@@ -79,7 +79,7 @@ export class ClaudeReader implements AgentReader {
     return [{ type: 'session', sessionId, ...(model === undefined ? {} : { model }) }];
   }
 
-  #streamEvent(json: JsonObject): AgentSaid[] | undefined {
+  #streamEvent(json: JsonObject): AdapterEvent[] | undefined {
     const event = objectIn(json, 'event');
     switch (stringIn(event, 'type') ?? '') {
       case 'message_start':
@@ -100,7 +100,7 @@ export class ClaudeReader implements AgentReader {
     }
   }
 
-  #delta(json: JsonObject, event: JsonObject | undefined): AgentSaid[] | undefined {
+  #delta(json: JsonObject, event: JsonObject | undefined): AdapterEvent[] | undefined {
     const delta = objectIn(event, 'delta');
     const kind = stringIn(delta, 'type');
     // A tool's input is whole in the `assistant` line, a signature is for the model alone.
@@ -120,7 +120,7 @@ export class ClaudeReader implements AgentReader {
     this.#streamed.unrepeated[type] += 1;
   }
 
-  #assistantBlock(json: JsonObject, block: JsonObject): AgentSaid[] | undefined {
+  #assistantBlock(json: JsonObject, block: JsonObject): AdapterEvent[] | undefined {
     const type = stringIn(block, 'type');
     if (type === 'tool_use') return toolCall(block);
     // What a subagent says is no part of the answer.
@@ -137,7 +137,7 @@ export class ClaudeReader implements AgentReader {
   }
 }
 
-function thinkingStatus(tokens: number | undefined): AgentSaid {
+function thinkingStatus(tokens: number | undefined): AdapterEvent {
   return { type: 'status', status: `thinking, about ${tokens ?? 'some'} tokens`, isTransient: true };
 }
 
@@ -145,7 +145,7 @@ function nothingStreamed(messageId?: string): Streamed {
   return { messageId, block: undefined, unrepeated: { text: 0, thinking: 0 } };
 }
 
-function piece(type: 'text' | 'thinking', text: string): AgentSaid[] {
+function piece(type: 'text' | 'thinking', text: string): AdapterEvent[] {
   return text === '' ? [] : [{ type, text }];
 }
 
@@ -160,23 +160,23 @@ function isEcho(json: JsonObject): boolean {
 }
 
 /** What the blocks of a message say; with a block that is not known, the whole line follows. */
-function eachBlock(json: JsonObject, read: (block: JsonObject) => AgentSaid[] | undefined): AgentSaid[] | undefined {
+function eachBlock(json: JsonObject, read: (block: JsonObject) => AdapterEvent[] | undefined): AdapterEvent[] | undefined {
   const message = objectIn(json, 'message');
   const text = stringIn(message, 'content');
   const blocks = text === undefined ? listIn(message, 'content') : [{ type: 'text', text }];
   if (blocks === undefined || blocks.length === 0) return undefined;
-  const said = blocks.map((block) => (isObject(block) ? read(block) : undefined));
-  const knownParts = said.filter((part) => part !== undefined).flat();
-  return said.includes(undefined) ? [...knownParts, { type: 'raw', stream: 'stdout', line: json }] : knownParts;
+  const parts = blocks.map((block) => (isObject(block) ? read(block) : undefined));
+  const knownParts = parts.filter((part) => part !== undefined).flat();
+  return parts.includes(undefined) ? [...knownParts, { type: 'raw', stream: 'stdout', line: json }] : knownParts;
 }
 
-function toolCall(block: JsonObject): AgentSaid[] | undefined {
+function toolCall(block: JsonObject): AdapterEvent[] | undefined {
   const [callId, name] = [stringIn(block, 'id'), stringIn(block, 'name')];
   if (callId === undefined || name === undefined) return undefined;
   return [{ type: 'toolCall', callId, name, input: block['input'] }];
 }
 
-function userBlock(json: JsonObject, block: JsonObject): AgentSaid[] | undefined {
+function userBlock(json: JsonObject, block: JsonObject): AdapterEvent[] | undefined {
   const text = stringIn(block, 'text');
   if (text?.startsWith('[Request interrupted by user')) return [{ type: 'status', status: text }];
   const callId = stringIn(block, 'tool_use_id');
@@ -196,7 +196,7 @@ function outputApart(result: JsonObject | undefined): string {
   return [stringIn(result, 'stdout'), stringIn(result, 'stderr')].filter((text) => text !== undefined && text !== '').join('\n');
 }
 
-function controlRequest(json: JsonObject): AgentSaid[] | undefined {
+function controlRequest(json: JsonObject): AdapterEvent[] | undefined {
   const request = objectIn(json, 'request');
   const [subtype, requestId] = [stringIn(request, 'subtype'), stringIn(json, 'request_id')];
   if (subtype === 'interrupt') return []; // ours, shown again by a terminal: the program asks for no such thing
@@ -206,12 +206,12 @@ function controlRequest(json: JsonObject): AgentSaid[] | undefined {
 }
 
 /** Only permissions are asked for. */
-function withdrawal(json: JsonObject): AgentSaid[] | undefined {
+function withdrawal(json: JsonObject): AdapterEvent[] | undefined {
   const requestId = stringIn(json, 'request_id');
   return requestId === undefined ? undefined : [{ type: 'permissionWithdrawn', requestId }];
 }
 
-function controlResponse(json: JsonObject): AgentSaid[] | undefined {
+function controlResponse(json: JsonObject): AdapterEvent[] | undefined {
   const response = objectIn(json, 'response');
   const subtype = stringIn(response, 'subtype');
   if (stringIn(objectIn(response, 'response'), 'behavior') !== undefined) return []; // ours: only permissions are answered so

@@ -1,6 +1,6 @@
 // The `result` line of claude, which ends a turn: what the session has used so far, and how the turn went.
 
-import type { AgentSaid, TurnResult } from '../agent-event.js';
+import type { AdapterEvent, TurnResult } from '../agent-event.js';
 import { type ModelUsage, type Usage, addUsage } from '../usage.js';
 import { type JsonObject, booleanIn, countIn, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
@@ -26,7 +26,7 @@ export class ClaudeResults {
   /** Of programs that tell only what each turn used. */
   #counted: Usage = { models: {} };
 
-  read(json: JsonObject): AgentSaid[] {
+  read(json: JsonObject): AdapterEvent[] {
     const usage = this.#usageIn(json);
     const origin = stringIn(objectIn(json, 'origin'), 'kind');
     return [

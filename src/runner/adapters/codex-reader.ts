@@ -1,7 +1,7 @@
 // The lines of one codex process -> events. A turn is made of items: texts, which grow, and tools, which start and end.
 
 import type { AgentReader } from '../agent-adapter.js';
-import type { AgentSaid } from '../agent-event.js';
+import type { AdapterEvent } from '../agent-event.js';
 import type { ModelUsage } from '../usage.js';
 import { type CodexTool, codexTool } from './codex-tool.js';
 import { readLine } from './json-line.js';
@@ -12,7 +12,7 @@ type Stage = 'started' | 'updated' | 'completed';
 
 export class CodexReader implements AgentReader {
   readonly #model: string | undefined;
-  /** Texts that are growing, by item: what has been told of them. */
+  /** Texts that are growing, by item: the part that was reported. */
   readonly #told = new Map<string, string>();
   /** Tools that have been told to run, by item. An item that never ends stays, for as long as the one turn of the process. */
   readonly #running = new Set<string>();
@@ -22,11 +22,11 @@ export class CodexReader implements AgentReader {
     this.#model = model;
   }
 
-  read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
-    return readLine(line, stream, (json) => this.#said(json));
+  read(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
+    return readLine(line, stream, (json) => this.#eventsIn(json));
   }
 
-  #said(json: JsonObject): AgentSaid[] | undefined {
+  #eventsIn(json: JsonObject): AdapterEvent[] | undefined {
     switch (stringIn(json, 'type') ?? '') {
       case 'thread.started':
         return this.#session(json);
@@ -49,20 +49,20 @@ export class CodexReader implements AgentReader {
     }
   }
 
-  #session(json: JsonObject): AgentSaid[] | undefined {
+  #session(json: JsonObject): AdapterEvent[] | undefined {
     const sessionId = stringIn(json, 'thread_id');
     if (sessionId === undefined) return undefined;
     return [{ type: 'session', sessionId, ...(this.#model === undefined ? {} : { model: this.#model }) }];
   }
 
   /** Totals of the thread. */
-  #usage(json: JsonObject): AgentSaid[] {
+  #usage(json: JsonObject): AdapterEvent[] {
     const counts = objectIn(json, 'usage');
     if (counts === undefined) return [];
     return [{ type: 'usage', usage: { models: { [this.#model ?? 'unknown']: usageOf(counts) } } }];
   }
 
-  #item(item: JsonObject | undefined, stage: Stage): AgentSaid[] | undefined {
+  #item(item: JsonObject | undefined, stage: Stage): AdapterEvent[] | undefined {
     const id = stringIn(item, 'id');
     if (item === undefined || id === undefined) return undefined;
     switch (stringIn(item, 'type') ?? '') {
@@ -83,7 +83,7 @@ export class CodexReader implements AgentReader {
   }
 
   /** An item has all of its text each time: what is new is told. */
-  #text(type: 'text' | 'thinking', item: JsonObject, { id, stage }: { id: string; stage: Stage }): AgentSaid[] | undefined {
+  #text(type: 'text' | 'thinking', item: JsonObject, { id, stage }: { id: string; stage: Stage }): AdapterEvent[] | undefined {
     const text = stringIn(item, 'text');
     if (text === undefined) return undefined;
     const told = this.#told.get(id) ?? '';
@@ -93,13 +93,13 @@ export class CodexReader implements AgentReader {
     return added === '' ? [] : [{ type, text: added }];
   }
 
-  /** Some tools are told of only when they have ended. */
-  #tool({ name, input, output, isError }: CodexTool, { id: callId, stage }: { id: string; stage: Stage }): AgentSaid[] {
-    const said: AgentSaid[] = this.#running.has(callId) ? [] : [{ type: 'toolCall', callId, name, input }];
-    if (stage === 'completed') said.push({ type: 'toolResult', callId, output, isError });
+  /** Some tools are reported only when they have ended. */
+  #tool({ name, input, output, isError }: CodexTool, { id: callId, stage }: { id: string; stage: Stage }): AdapterEvent[] {
+    const events: AdapterEvent[] = this.#running.has(callId) ? [] : [{ type: 'toolCall', callId, name, input }];
+    if (stage === 'completed') events.push({ type: 'toolResult', callId, output, isError });
     if (stage === 'completed') this.#running.delete(callId);
     else this.#running.add(callId);
-    return said;
+    return events;
   }
 }
 
@@ -121,7 +121,7 @@ function usageOf(counts: JsonObject): ModelUsage {
  * An `error` line does not end the turn: codex also tells of each attempt to reconnect so, and after a fatal one comes `turn.failed`.
  * Only the words tell them apart; if they change, a retry is a status like any other.
  */
-function problem(message: string): AgentSaid {
+function problem(message: string): AdapterEvent {
   const { attempt, of, why } =
     /^Reconnecting\.\.\. (?<attempt>\d+)\/(?<of>\d+)(?: \((?<why>.*)\))?$/s.exec(message)?.groups ?? {};
   if (attempt === undefined) return { type: 'status', status: message };

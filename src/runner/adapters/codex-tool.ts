@@ -28,7 +28,7 @@ export function codexTool(item: JsonObject): CodexTool | undefined {
     case 'mcp_tool_call': {
       const problem = stringIn(objectIn(item, 'error'), 'message');
       const toolName = `${stringIn(item, 'server') ?? 'mcp'}.${stringIn(item, 'tool') ?? 'unknown'}`;
-      const output = problem ?? textOf(objectIn(item, 'result'));
+      const output = problem ?? resultText(objectIn(item, 'result'));
       return { name: toolName, input: item['arguments'], output, isError: isError || problem !== undefined };
     }
     case 'web_search':
@@ -39,7 +39,7 @@ export function codexTool(item: JsonObject): CodexTool | undefined {
 }
 
 /** The texts of a result, and for anything else in it what it is. */
-function textOf(result: JsonObject | undefined): string {
+function resultText(result: JsonObject | undefined): string {
   const parts = listIn(result, 'content') ?? [];
   return parts.map((part) => stringIn(part, 'text') ?? `[${stringIn(part, 'type') ?? 'unknown'}]`).join('\n');
 }

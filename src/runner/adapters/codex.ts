@@ -18,8 +18,8 @@ export function codex({ program = 'codex', model }: CodexOptions = {}): AgentAda
   return {
     name: 'codex',
     turnsPerProcess: 'one',
-    // The prompt comes on stdin: it may be longer than an argument, begin with a dash or be the name of a command, and it is nobody's
-    // business who can list processes.
+    // The prompt comes on stdin: it may be longer than an argument, begin with a dash or be the name of a command, and other
+    // users, who can list processes, must not see it.
     command: ({ resume, args }) => ({
       argv: [
         ...[program, 'exec', '--json', ...(model === undefined ? [] : ['--model', model]), ...args],

@@ -1,7 +1,7 @@
 // A line of output -> the JSON object in it, also when it comes from a terminal, which adds escape sequences, carriage returns and the
 // echo of keys. Knows nothing of what the objects mean.
 
-import type { AgentSaid } from '../agent-event.js';
+import type { AdapterEvent } from '../agent-event.js';
 import { type JsonObject, isObject } from './json-members.js';
 
 /**
@@ -32,7 +32,7 @@ export function jsonIn(line: string): JsonObject | undefined {
 }
 
 /** A line that says nothing gives nothing; any other is passed on as it came. */
-export function plainLine(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
+export function plainLine(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
   return isNoise(line) ? [] : [{ type: 'raw', stream, line }];
 }
 
@@ -44,9 +44,9 @@ function isNoise(text: string): boolean {
 export function readLine(
   line: string,
   stream: 'stdout' | 'stderr',
-  said: (json: JsonObject) => AgentSaid[] | undefined,
-): AgentSaid[] {
+  read: (json: JsonObject) => AdapterEvent[] | undefined,
+): AdapterEvent[] {
   const json = stream === 'stdout' ? jsonIn(line) : undefined;
   if (json === undefined) return plainLine(line, stream);
-  return said(json) ?? [{ type: 'raw', stream, line: json }];
+  return read(json) ?? [{ type: 'raw', stream, line: json }];
 }

@@ -1,4 +1,4 @@
-// Looks into JSON that somebody else wrote. A member that is missing or of another type is undefined; nothing here throws.
+// Looks into JSON that another program wrote. A member that is missing or of another type is undefined; nothing here throws.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 // Any program that reads prompts and writes what it does as lines of JSON. Knows nothing of what the lines mean: the caller tells.
 
 import type { AgentAdapter, AgentReader, Launch } from '../agent-adapter.js';
-import type { AgentSaid, TurnResult } from '../agent-event.js';
+import type { AdapterEvent, TurnResult } from '../agent-event.js';
 import { jsonIn, plainLine } from './json-line.js';
 import type { JsonObject } from './json-members.js';
 
@@ -23,7 +23,7 @@ export interface JsonLinesOptions {
   /** The piece of the answer in a line. */
   readonly textOf?: (json: JsonObject) => string | undefined;
   /** Everything else a line says. */
-  readonly eventsOf?: (json: JsonObject) => readonly AgentSaid[];
+  readonly eventsOf?: (json: JsonObject) => readonly AdapterEvent[];
 }
 
 /** Longest text of a turn that its result repeats: more than any model writes. The events have all of it. */
@@ -68,11 +68,11 @@ class JsonLinesReader implements AgentReader {
   }
 
   /** A caller's function that trips over a line has not understood it. */
-  read(line: string, stream: 'stdout' | 'stderr'): AgentSaid[] {
+  read(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
     const json = stream === 'stdout' ? jsonIn(line) : undefined;
     if (json === undefined) return plainLine(line, stream);
     try {
-      return this.#said(json);
+      return this.#eventsIn(json);
     } catch (error) {
       return [
         { type: 'status', status: `a line was not understood: ${String(error)}` },
@@ -81,19 +81,19 @@ class JsonLinesReader implements AgentReader {
     }
   }
 
-  #said(json: JsonObject): AgentSaid[] {
+  #eventsIn(json: JsonObject): AdapterEvent[] {
     const { isTurnEnd, sessionIdOf, textOf, eventsOf } = this.#options;
     const sessionId = sessionIdOf?.(json);
     const text = textOf?.(json) ?? '';
-    const events = eventsOf?.(json) ?? [];
+    const own = eventsOf?.(json) ?? [];
     const end = isTurnEnd(json);
-    const said: AgentSaid[] = [...(text === '' ? [] : [{ type: 'text', text } as const]), ...events];
-    for (const event of said) if (event.type === 'text') this.#addToAnswer(event.text);
-    if (end !== false) said.push({ type: 'turnEnded', result: this.#resultOf(end) });
-    if (said.length === 0) said.push({ type: 'raw', stream: 'stdout', line: json });
-    if (sessionId === undefined || sessionId === this.#sessionId) return said;
+    const events: AdapterEvent[] = [...(text === '' ? [] : [{ type: 'text', text } as const]), ...own];
+    for (const event of events) if (event.type === 'text') this.#addToAnswer(event.text);
+    if (end !== false) events.push({ type: 'turnEnded', result: this.#resultOf(end) });
+    if (events.length === 0) events.push({ type: 'raw', stream: 'stdout', line: json });
+    if (sessionId === undefined || sessionId === this.#sessionId) return events;
     this.#sessionId = sessionId;
-    return [{ type: 'session', sessionId }, ...said];
+    return [{ type: 'session', sessionId }, ...events];
   }
 
   #addToAnswer(text: string): void {

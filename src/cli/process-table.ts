@@ -1,4 +1,4 @@
-// Rows in columns, and what goes into them.
+// The table of `sluice ps`: a row for each process.
 
 import type { Ending, ProcessStatus } from '../protocol/index.js';
 import { paint } from './colour.js';

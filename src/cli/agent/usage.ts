@@ -1,11 +1,19 @@
-// What runs have used, in a table: by run, by day or by model.
+// `sluice agent usage`: what runs have used, in a table by run, by day or by model.
 
-import { type ModelUsage, type RunSummary, type Usage, addUsage } from '../../runner/index.js';
-import { visible } from '../visible-text.js';
+import { type ModelUsage, type RunSummary, type Usage, addUsage, summarizeRuns } from '../../runner/index.js';
+import { print } from '../own-output.js';
+import { jsonLine, visible } from '../visible-text.js';
+import { type AgentFlags, type Order, logFolder } from './options.js';
 
-export type UsageKey = 'run' | 'day' | 'model';
+export async function printUsage({ flags }: Order): Promise<number> {
+  const runs = await summarizeRuns(logFolder(flags));
+  await print(flags.json ? runs.map(jsonLine).join('') : usageTable(runs, flags.by ?? 'run'));
+  return 0;
+}
 
-export function usageTable(runs: readonly RunSummary[], by: UsageKey): string {
+type UsageKey = NonNullable<AgentFlags['by']>;
+
+function usageTable(runs: readonly RunSummary[], by: UsageKey): string {
   const rows = [...groups(runs, by)].map(([key, usage]) => [visible(key), ...figures(usage)]);
   const total = runs.reduce((sum, { usage }) => addUsage(sum, usage), { models: {} } as Usage);
   const table = [

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { processTable } from '#src/cli/print-table.js';
+import { processTable } from '#src/cli/process-table.js';
 import { type Ending, type ProcessStatus, asProcessId } from '#src/protocol/index.js';
 
 const second = 1_000;

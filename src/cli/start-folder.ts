@@ -1,5 +1,6 @@
-// The folder a command starts in on a named server when -C names none.
+// The folder a command starts in: on this machine, or on a named server when -C names none.
 
+import path from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '../client/index.js';
@@ -9,6 +10,15 @@ import type { NamedServer } from './server-options.js';
 /** Ends the meaning of -C in every manual that has it. */
 export const defaultFolders =
   'Default: the current folder; at --connect the home of the server’s user; with --via the folder of the launched server.';
+
+/** Absolute, on this machine. Throws when it starts from our own folder and that has been removed; one named in full does not need ours. */
+export function localFolder(named: string | undefined): string {
+  try {
+    return path.resolve(named ?? '.');
+  } catch (cause) {
+    throw new Error('the current folder has been removed; name another one in full with -C', { cause });
+  }
+}
 
 /**
  * At an address it is the home of the server's user, as with ssh: where a server happened to be started tells its callers nothing. A
