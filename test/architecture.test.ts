@@ -19,7 +19,9 @@ holds('imports follow the direction table', rules.importsFollowTheTable, {
   'a client that knows of the server': { 'client/client.ts': "import type { Server } from '../server/index.js';" },
   'a server that knows of the client': { 'server/server.ts': "export { connect } from '../client/index.js';" },
   'a base that knows anything': { 'base/clock.ts': "import '../protocol/index.js';" },
-  'a sibling reached by a dynamic import': { 'transport/endpoint.ts': "const spawn = await import('../process/spawn.js');" },
+  'a sibling reached by a dynamic import': {
+    'transport/endpoint.ts': "const spawn = await import('../process/start/spawn.js');",
+  },
   'a front door that opens on the server': { 'index.ts': "import {\n  createServer,\n} from './server/index.js';" },
 });
 
@@ -38,7 +40,7 @@ holds('sources name each other by relative path', rules.sourcesNameEachOtherByRe
 });
 
 holds('every import is spelled out', rules.everyImportIsSpelledOut, {
-  'a computed name': { 'process/spawn.ts': 'await import(backend);' },
+  'a computed name': { 'process/start/spawn.ts': 'await import(backend);' },
 });
 
 holds('neutral folders import nothing of Node', rules.neutralFoldersImportNoBuiltIns, {
@@ -59,8 +61,8 @@ holds('what a browser loads reaches nothing of Node', rules.neutralEntriesReachN
 
 holds('each native module is imported in one file', rules.nativeModulesHaveOneImporter, {
   'koffi elsewhere': { 'process/linux/reaper.ts': "const { load } = await import('koffi');" },
-  'koffi by another way': { 'process/spawn.ts': "const koffi = createRequire(import.meta.url)('koffi');" },
-  'node-pty elsewhere': { 'process/spawn.ts': "import { spawn } from '@lydell/node-pty';" },
+  'koffi by another way': { 'process/start/spawn.ts': "const koffi = createRequire(import.meta.url)('koffi');" },
+  'node-pty elsewhere': { 'process/start/spawn.ts': "import { spawn } from '@lydell/node-pty';" },
   'node-pty twice': {
     'process/portable/pty-child.ts': "import { spawn } from '@lydell/node-pty';",
     'process/portable/resize.ts': "import type { IPty } from '@lydell/node-pty';",

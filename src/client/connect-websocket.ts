@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { encodeBase64 } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
-import { type WebSocketLike, openWebSocketChannel } from '../transport/websocket-channel.js';
+import { type WebSocketLike, openBrowserWebSocketChannel } from '../transport/browser-websocket-channel.js';
 import type { Client } from './client.js';
 import { type ConnectOptions, connectOver, defaultTimeouts } from './connect.js';
 import { Token } from './token.js';
@@ -32,7 +32,7 @@ async function openChannel(
   const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerPrefix + base64url(token)]);
   const impatience = clock.after(timeoutMs, () => socket.close());
   try {
-    return await openWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });
+    return await openBrowserWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });
   } finally {
     impatience.cancel();
   }

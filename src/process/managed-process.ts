@@ -13,13 +13,13 @@ import {
   execError,
 } from '../protocol/index.js';
 import type { Child, ProcessTree, WaitStatus } from './child.js';
-import { chunkBytes } from './chunk-memory.js';
-import { type KeptRequest, metadataOf } from './kept-request.js';
-import { OutputLog } from './output-log.js';
+import { chunkBytes } from './output/chunk-memory.js';
+import { type KeptRequest, metadataOf } from './start/kept-request.js';
+import { OutputLog } from './output/output-log.js';
 import type { ProcessContext, ProcessOptions } from './process-options.js';
-import { spawnChild } from './spawn.js';
-import { type Sending, StdinWriter, type WriteStatus } from './stdin-writer.js';
-import { Termination } from './termination.js';
+import { spawnChild } from './start/spawn.js';
+import { type Sending, StdinWriter, type WriteStatus } from './input/stdin-writer.js';
+import { Termination } from './end/termination.js';
 
 /** `held` while the slowest reader is a window behind: the child then waits in its full pipe, and nothing piles up here. */
 type Output = 'flowing' | 'held' | 'ended';

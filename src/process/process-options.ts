@@ -3,10 +3,10 @@
 import type { Clock } from '../base/clock.js';
 import type { ProcessId } from '../protocol/index.js';
 import type { Backend } from './child.js';
-import type { RequestLimits } from './kept-request.js';
-import type { Retention } from './output-log.js';
-import type { SpawnSpec } from './spawn.js';
-import type { StdinLimits } from './stdin-writer.js';
+import type { RequestLimits } from './start/kept-request.js';
+import type { Retention } from './output/output-log.js';
+import type { SpawnSpec } from './start/spawn.js';
+import type { StdinLimits } from './input/stdin-writer.js';
 
 export interface ProcessLimits extends Retention, StdinLimits, RequestLimits {
   /** The child is held back while a reader has this much yet to take. */

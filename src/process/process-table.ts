@@ -3,10 +3,10 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
 import type { Backend, ProcessTree } from './child.js';
-import { keepRequest } from './kept-request.js';
+import { keepRequest } from './start/kept-request.js';
 import { ManagedProcess } from './managed-process.js';
 import type { ByteCounter, ProcessLimits, ProcessOptions } from './process-options.js';
-import { Termination } from './termination.js';
+import { Termination } from './end/termination.js';
 
 export interface TableLimits extends ProcessLimits {
   /** Processes that have not closed yet. */
@@ -64,7 +64,7 @@ export interface Started {
   readonly isNew: boolean;
 }
 
-interface LooseTree {
+interface OrphanTree {
   readonly tree: ProcessTree;
   readonly pid: number;
   readonly forceAfterMs: number;
@@ -79,7 +79,7 @@ const endingsAtATime = 16;
 const endingPauseMs = 14;
 
 /** Forgotten trees collected before a look at which of them still has anybody in it. */
-const looseTreesPerLook = 64;
+const orphanTreesPerLook = 64;
 
 export class ProcessTable {
   readonly #context: Context;
@@ -93,7 +93,7 @@ export class ProcessTable {
   /** Requests of those that have not closed yet. */
   #requestBytes = 0;
   /** Trees of forgotten processes: a daemon may be left, and it dies with the table. */
-  #loose: LooseTree[] = [];
+  #orphanTrees: OrphanTree[] = [];
 
   constructor(context: Context) {
     this.#context = context;
@@ -183,15 +183,15 @@ export class ProcessTable {
   async close(reason: EndReason): Promise<void> {
     this.#isClosing = true;
     const { maxCloseGraceMs } = this.#context.limits;
-    for (const each of this.list()) if (each.isClosed) this.#loosen(each);
+    for (const each of this.list()) if (each.isClosed) this.#forgetKeepingTree(each);
     const running = this.list();
     for (const [index, each] of running.entries()) {
       if (index >= endingsAtOnce && index % endingsAtATime === 0) await this.#pause();
       each.terminate(reason, Math.min(each.forceAfterMs, maxCloseGraceMs));
     }
-    await Promise.all([this.#endLoose(maxCloseGraceMs), ...running.map((each) => each.closed)]);
-    for (const each of this.list()) this.#loosen(each);
-    await this.#endLoose(0); // had its grace already
+    await Promise.all([this.#endOrphanTrees(maxCloseGraceMs), ...running.map((each) => each.closed)]);
+    for (const each of this.list()) this.#forgetKeepingTree(each);
+    await this.#endOrphanTrees(0); // had its grace already
   }
 
   #pause(): Promise<void> {
@@ -235,14 +235,14 @@ export class ProcessTable {
   }
 
   #forget(forgotten: ManagedProcess): void {
-    this.#loosen(forgotten);
-    if (!forgotten.isTreeGone && this.#loose.length % looseTreesPerLook === 0) void this.#dropEmptyTrees();
+    this.#forgetKeepingTree(forgotten);
+    if (!forgotten.isTreeGone && this.#orphanTrees.length % orphanTreesPerLook === 0) void this.#dropEmptyTrees();
   }
 
-  #loosen(loosened: ManagedProcess): void {
-    this.#drop(loosened);
-    if (loosened.isTreeGone) return;
-    this.#loose.push({ tree: loosened.tree, pid: loosened.pid, forceAfterMs: loosened.forceAfterMs });
+  #forgetKeepingTree(forgotten: ManagedProcess): void {
+    this.#drop(forgotten);
+    if (forgotten.isTreeGone) return;
+    this.#orphanTrees.push({ tree: forgotten.tree, pid: forgotten.pid, forceAfterMs: forgotten.forceAfterMs });
   }
 
   #drop(dropped: ManagedProcess): void {
@@ -260,15 +260,15 @@ export class ProcessTable {
       const look = await tree.look('ofThisTurn').catch(() => undefined); // not known to be empty is not empty
       return look?.isCertain === true && look.members.length === 0;
     };
-    const looked = this.#loose;
+    const looked = this.#orphanTrees;
     const areEmpty = await Promise.all(looked.map(isEmpty));
     const empty = new Set(looked.filter((_, index) => areEmpty[index]));
-    this.#loose = this.#loose.filter((loose) => !empty.has(loose));
+    this.#orphanTrees = this.#orphanTrees.filter((tree) => !empty.has(tree));
   }
 
-  async #endLoose(maxGraceMs: number): Promise<void> {
+  async #endOrphanTrees(maxGraceMs: number): Promise<void> {
     await this.#dropEmptyTrees();
-    const ending = this.#loose;
+    const ending = this.#orphanTrees;
     await Promise.all(
       ending.map(
         (child) =>
@@ -279,6 +279,6 @@ export class ProcessTable {
           }),
       ),
     );
-    this.#loose = this.#loose.filter((each) => !ending.includes(each));
+    this.#orphanTrees = this.#orphanTrees.filter((each) => !ending.includes(each));
   }
 }

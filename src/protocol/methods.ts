@@ -18,7 +18,7 @@ import {
 } from './session.js';
 
 const empty = optionalMembers({});
-const one = { processId };
+const byProcessId = { processId };
 const moment = v.picklist(['exited', 'closed']);
 const pid = v.pipe(v.number(), v.description('Operating-system pid'));
 
@@ -63,7 +63,7 @@ export const requests = {
     family: 'session',
     summary: 'Pages through retained output after a sequence number; waits for more when asked to. A page never spans a hole.',
     params: v.object({
-      ...one,
+      ...byProcessId,
       afterSeq: v.pipe(
         v.nullish(limit),
         v.description(
@@ -85,7 +85,7 @@ export const requests = {
     summary:
       'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
     params: v.object({
-      ...one,
+      ...byProcessId,
       chunk: bytes,
       writeId: v.nullish(writeId),
       retry: v.pipe(
@@ -104,20 +104,20 @@ export const requests = {
     family: 'session',
     summary:
       'Ends stdin after the bytes already written: closes a pipe, sends a terminal the end-of-file character that it is set to.',
-    params: v.object(one),
+    params: v.object(byProcessId),
     result: v.object({ status: v.picklist(['closed', 'alreadyClosed']) }),
   },
   'process/resize': {
     family: 'session',
     summary: 'Sets the size of the terminal; its foreground processes get SIGWINCH.',
-    params: v.object({ ...one, size }),
+    params: v.object({ ...byProcessId, size }),
     result: empty,
   },
   'process/signal': {
     family: 'session',
     summary: 'Sends one signal to the process group. Unknown and ended processes are not an error.',
     params: v.object({
-      ...one,
+      ...byProcessId,
       signal: v.pipe(shortName, v.description('A POSIX name such as SIGINT or INT, or "interrupt"')),
     }),
     result: v.object({ delivered: v.boolean() }),
@@ -127,7 +127,7 @@ export const requests = {
     summary:
       'Ends the whole tree: SIGTERM, then SIGKILL after the grace. Answered at once; closed follows when the tree is gone.',
     params: v.object({
-      ...one,
+      ...byProcessId,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
       timeoutMs: v.pipe(v.nullish(limit), v.description('Grace between SIGTERM and SIGKILL; 2000 when absent')),
     }),
@@ -137,7 +137,7 @@ export const requests = {
     family: 'session',
     summary: 'Resolves with the ending. When timeoutMs passes first it says so, and the process runs on.',
     params: v.object({
-      ...one,
+      ...byProcessId,
       timeoutMs: v.pipe(v.nullish(limit), v.description('Without limit when absent')),
       until: v.pipe(
         v.nullish(v.picklist(['exited', 'closed', 'stdoutEnded'])),
@@ -151,7 +151,7 @@ export const requests = {
   'process/snapshot': {
     family: 'session',
     summary: 'The retained head and tail of each stream.',
-    params: v.object(one),
+    params: v.object(byProcessId),
     result: snapshot,
   },
   'process/list': {
@@ -180,7 +180,7 @@ export const requests = {
   'process/detach': {
     family: 'connection',
     summary: 'Stop receiving a process’s notifications on this connection.',
-    params: v.object(one),
+    params: v.object(byProcessId),
     result: empty,
   },
   'process/release': {
@@ -200,7 +200,7 @@ export const requests = {
   'process/forget': {
     family: 'session',
     summary: 'Forgets a closed process and its output at once, so that its id is free. One that has not closed is refused.',
-    params: v.object(one),
+    params: v.object(byProcessId),
     result: v.object({ forgotten: v.pipe(v.boolean(), v.description('false: there was no such process')) }),
   },
   'environment/info': {
@@ -236,7 +236,7 @@ export const requests = {
   'command/exec/terminate': {
     family: 'command',
     summary: 'Ends a running command.',
-    params: v.object(one),
+    params: v.object(byProcessId),
     result: empty,
   },
 } as const satisfies Record<string, RequestRow>;

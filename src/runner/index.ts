@@ -1,7 +1,7 @@
 // The agent runner. A line here is a promise.
 
 export type { AgentAdapter, AgentReader, Launch, LaunchCommand, PermissionAnswer, SessionStore } from './agent-adapter.js';
-export type { AdapterEvent, AdapterEvent as AgentSaid, AgentEvent, EventBody, EventStamp, TurnResult } from './agent-event.js';
+export type { AdapterEvent, AgentEvent, EventBody, EventStamp, TurnResult } from './agent-event.js';
 export type { AgentOptions, Turn } from './agent-options.js';
 export { AgentRun, startAgent } from './agent-run.js';
 export type { SeenEvent } from './event-log.js';

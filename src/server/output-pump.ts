@@ -36,7 +36,7 @@ export class OutputPump {
   }
 
   start(): void {
-    this.#goOn();
+    this.#resume();
   }
 
   /** Sends no more. The reader stays open: it belongs to whoever opened it. */
@@ -45,12 +45,12 @@ export class OutputPump {
   }
 
   /** Sends what there is, as far as the peer keeps up. Called again when there is more, or when it is this pump's turn. */
-  readonly #goOn = (): boolean => {
+  readonly #resume = (): boolean => {
     let keepsUp = true;
     while (!this.#isStopped && !this.reader.isClosed) {
       const taken = this.reader.borrow(); // what is sent is copied at once
       if (taken === undefined) {
-        this.reader.onceChanged(this.#goOn);
+        this.reader.onceChanged(this.#resume);
         break;
       }
       keepsUp = this.#send(taken);
@@ -59,7 +59,7 @@ export class OutputPump {
         break;
       }
       if (!this.#mayGoOn(taken.entry, keepsUp)) {
-        this.#options.turns.wait(this.#goOn);
+        this.#options.turns.wait(this.#resume);
         break;
       }
     }

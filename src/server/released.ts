@@ -13,13 +13,13 @@ export function releaseProcess(
   { processId, replace, keepMs }: Params<'process/release'>,
   { session, sessions, identity }: AttachmentContext,
 ): Result<'process/release'> {
-  const standing = sessions.standing(identity);
+  const released = sessions.releasedSession(identity);
   // Asked again because the answer was lost with a connection: it is where it was to go.
-  const isThere = session.processes.find(processId) === undefined && standing.processes.find(processId) !== undefined;
-  if (isThere) return { sessionId: standing.id };
+  const isThere = session.processes.find(processId) === undefined && released.processes.find(processId) !== undefined;
+  if (isThere) return { sessionId: released.id };
   const options = { replace: replace ?? undefined, keepMs: keepMs ?? undefined };
-  const isReplaced = session.processes.moveTo(standing.processes, processId, options);
-  return { sessionId: standing.id, ...(isReplaced ? { replaced: true } : {}) };
+  const isReplaced = session.processes.moveTo(released.processes, processId, options);
+  return { sessionId: released.id, ...(isReplaced ? { replaced: true } : {}) };
 }
 
 /** In its own session an ordinary process is followed by its owner, which would take the new one's events for the old one's. */
@@ -29,7 +29,7 @@ export async function restartProcess(
   context: AttachmentContext,
 ): Promise<Result<'process/restart'>> {
   const target = owner.processes.get(processId);
-  if (!context.sessions.isStanding(owner)) throw execError('notRestartable', { processId });
+  if (!context.sessions.isReleasedSession(owner)) throw execError('notRestartable', { processId });
   if (target.isClosed) requireRoom(context); // one that still runs makes room for itself
   const started = await owner.processes.restart(processId, timeoutMs ?? undefined);
   context.onStarted(started, started.request.program);

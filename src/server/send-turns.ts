@@ -20,10 +20,10 @@ export class SendTurns {
   }
 
   #waitForPeer(): void {
-    void this.#channel.drained().then(() => this.#goOn());
+    void this.#channel.drained().then(() => this.#resume());
   }
 
-  #goOn(): void {
+  #resume(): void {
     // Kept in the list until it has sent, so that it does not wait for the peer a second time.
     for (let [sender] = this.#waiting; sender !== undefined; [sender] = this.#waiting) {
       const keepsUp = sender();

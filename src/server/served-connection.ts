@@ -63,7 +63,7 @@ export class ServedConnection implements Holder {
     void connection.closed.then(() => this.#onClosed());
   }
 
-  fence(): void {
+  takenOver(): void {
     this.#end();
     this.#context.connection.close('session has been resumed by another connection');
   }

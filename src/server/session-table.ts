@@ -16,7 +16,7 @@ export const anybody: Identity = { subject: 'anybody' };
 /** The connection that drives a session. */
 export interface Holder {
   /** The session went to another connection. */
-  fence(): void;
+  takenOver(): void;
 }
 
 export interface SessionLimits {
@@ -79,7 +79,7 @@ export class SessionTable {
   }
 
   /** The session for what the caller's other sessions have released. Nobody drives it; it ends with the server. */
-  standing(identity: Identity): Session {
+  releasedSession(identity: Identity): Session {
     const known = [...this.#entries.values()].find((entry) => entry.lifetime === 'server' && isOf(identity, entry));
     if (known !== undefined) return known.session;
     const { createSession, limits } = this.#context;
@@ -89,7 +89,7 @@ export class SessionTable {
   }
 
   /** Whether it is one of those that hold released processes. */
-  isStanding(session: Session): boolean {
+  isReleasedSession(session: Session): boolean {
     return this.#entries.get(session.id)?.lifetime === 'server';
   }
 
@@ -101,11 +101,11 @@ export class SessionTable {
       throw execError('sessionNotFound', { sessionId: id });
     }
     if (entry.holder !== undefined && !takeover) throw execError('sessionAttached', { sessionId: id });
-    const fenced = entry.holder;
+    const previous = entry.holder;
     entry.holder = holder;
     entry.abandoned?.grace.cancel();
     entry.abandoned = undefined;
-    fenced?.fence();
+    previous?.takenOver();
     return entry.session;
   }
 

@@ -12,7 +12,7 @@ import { probeWhenIdle } from './keep-alive.js';
 import { bind, type CloseOptions, type ConnectionShares, Listening } from './listening.js';
 import { awaitHead } from './request-head.js';
 import { isUpgrade, problemWithUpgrade, upgradeAnswer } from './websocket-handshake.js';
-import { NodeWebSocketChannel } from './websocket-node-channel.js';
+import { WebSocketChannel } from './websocket-channel.js';
 
 /** Often enough to keep proxies from forgetting a connection, and as often as Codex does. */
 const defaultPingMs = 30_000;
@@ -51,7 +51,7 @@ export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
 export async function listenWebSocket<Identity>(options: WebSocketListenerOptions<Identity>): Promise<WebSocketListener> {
   const { endpoint, answer, clock = systemClock } = options;
   const server = await createServer(options);
-  const listening = new Listening<NodeWebSocketChannel>(server, clock, options);
+  const listening = new Listening<WebSocketChannel>(server, clock, options);
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
     awaitHead(socket, clock, (request, bytes, head) => {
       // A CONNECT leaves HTTP like an upgrade, and is refused like one.
@@ -67,7 +67,7 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
       probeWhenIdle(socket);
       const { maxMessageBytes } = options;
       const role = { kind: 'server' } as const;
-      const channel = new NodeWebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
+      const channel = new WebSocketChannel({ socket, role, head, peer: peerOf(socket), maxMessageBytes, clock });
       listening.add(channel);
       const admit = (): void => {
         if (!listening.admit(socket)) channel.close(listening.noRoom);
@@ -83,10 +83,10 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
 export class WebSocketListener {
   /** With the port the system chose. */
   readonly endpoint: WebSocketEndpoint;
-  readonly #listening: Listening<NodeWebSocketChannel>;
+  readonly #listening: Listening<WebSocketChannel>;
   readonly #pinging: Timer;
 
-  constructor(endpoint: WebSocketEndpoint, listening: Listening<NodeWebSocketChannel>, pinging: Timer) {
+  constructor(endpoint: WebSocketEndpoint, listening: Listening<WebSocketChannel>, pinging: Timer) {
     this.endpoint = endpoint;
     this.#listening = listening;
     this.#pinging = pinging;
@@ -127,7 +127,7 @@ async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<nev
 function judge<Identity>(
   request: RequestHead,
   verdict: Admission<Identity> | Refusal,
-  listening: Listening<NodeWebSocketChannel>,
+  listening: Listening<WebSocketChannel>,
 ): Admission<Identity> | Refusal {
   if (!verdict.ok) return verdict;
   if (pathOf(request) !== '/') return { ok: false, status: 404, text: whatIsHere };
@@ -137,7 +137,7 @@ function judge<Identity>(
 }
 
 function startPinging(
-  listening: Listening<NodeWebSocketChannel>,
+  listening: Listening<WebSocketChannel>,
   {
     clock = systemClock,
     pingMs = defaultPingMs,

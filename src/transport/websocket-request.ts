@@ -11,7 +11,7 @@ import { formatEndpoint, type WebSocketEndpoint } from './endpoint.js';
 import { probeWhenIdle } from './keep-alive.js';
 import type { MaskingKeys } from './websocket-frame.js';
 import { acceptKey, webSocketVersion } from './websocket-handshake.js';
-import { NodeWebSocketChannel } from './websocket-node-channel.js';
+import { WebSocketChannel } from './websocket-channel.js';
 
 /** As much of a refusal's text as an error message has room for. */
 const refusalTextLength = 500;
@@ -65,7 +65,7 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
     socket.setNoDelay(true);
     probeWhenIdle(socket);
     const role = { kind: 'client', keys: maskingKeys() } as const;
-    opened.resolve(new NodeWebSocketChannel({ socket, role, head, peer, maxMessageBytes, clock }));
+    opened.resolve(new WebSocketChannel({ socket, role, head, peer, maxMessageBytes, clock }));
   });
   asked.end();
   return { opened: opened.promise, giveUp: () => void asked.destroy() };

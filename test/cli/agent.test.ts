@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readProcTable } from '#src/process/proc-table.js';
+import { readProcTable } from '#src/process/end/proc-table.js';
 import type { AgentEvent, RunSummary } from '#src/runner/index.js';
 import { InTerminal, collect, ended, sluice, startSluice } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { isExecError } from '#src/protocol/index.js';
 import type { Client } from '#src/client/index.js';
 import { type Connector, shell } from './connector.js';
+import { outputText } from '../support/output-text.js';
 
 export function attaching(connector: Connector): void {
   describe('a process that is there already', () => {
@@ -17,23 +18,23 @@ export function attaching(connector: Connector): void {
     test('is attached to by the name of its session, and replayed from where the caller says', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo first; echo second; exit 3'));
-      assert.equal(await textOf(child.output), 'first\nsecond\n');
+      assert.equal(await outputText(child), 'first\nsecond\n');
       const sessionId = await sessionOf(client, child.id);
       for (const role of ['watch', 'drive'] as const) {
         await using again = await client.attach(child.id, { sessionId, role });
-        assert.equal(await textOf(again.output), 'first\nsecond\n');
+        assert.equal(await outputText(again), 'first\nsecond\n');
         const ending = await again.exit;
         assert.equal(ending.kind === 'code' && ending.code, 3);
       }
       const { nextSeq } = await child.read();
       await using nothing = await client.attach(child.id, { sessionId, afterSeq: nextSeq - 1 });
-      assert.equal(await textOf(nothing.output), '');
+      assert.equal(await outputText(nothing), '');
     });
 
     test('answers its owner whatever role the owner has attached with, also after detaching', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo all'));
-      await textOf(child.output);
+      await outputText(child);
       const watched = await client.attach(child.id, { role: 'watch', follow: false });
       assert.equal(await watched.write('too late'), 'stdinClosed');
       await watched.close();
@@ -44,7 +45,7 @@ export function attaching(connector: Connector): void {
     test('is not found in a session that does not exist, under another id, or after a number it has not come to', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo all'));
-      await textOf(child.output);
+      await outputText(child);
       const { nextSeq } = await child.read();
       await assert.rejects(client.attach(child.id, { sessionId: 'none' }), (error) => isExecError(error, 'sessionNotFound'));
       await assert.rejects(client.attach('none'), (error) => isExecError(error, 'processNotFound'));
@@ -56,10 +57,4 @@ export function attaching(connector: Connector): void {
 async function sessionOf(client: Client, id: string): Promise<string> {
   const known = (await client.list({ scope: 'all' })).find(({ processId }) => processId === id);
   return known?.sessionId ?? assert.fail(`${id} is listed without a session`);
-}
-
-async function textOf(output: AsyncIterable<{ readonly bytes: Uint8Array }>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const { bytes } of output) pieces.push(bytes);
-  return Buffer.concat(pieces).toString();
 }

@@ -123,7 +123,7 @@ async function answer(request, response, turns) {
   if (request.method !== 'POST' || !request.url.endsWith('/responses')) return response.writeHead(404).end();
   const { input } = JSON.parse(Buffer.concat(await request.toArray()).toString());
   turns.asked.push(input);
-  for (const item of input) if (item.type === 'function_call_output') turns.settle(item.call_id, textOf(item.output));
+  for (const item of input) if (item.type === 'function_call_output') turns.settle(item.call_id, callOutputText(item.output));
   const items = await turns.next();
   const id = `response_${input.length}`;
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -137,6 +137,6 @@ async function answer(request, response, turns) {
 }
 
 /** @param {string | { text?: string }[]} output */
-function textOf(output) {
+function callOutputText(output) {
   return typeof output === 'string' ? output : output.map(({ text }) => text ?? '').join('');
 }

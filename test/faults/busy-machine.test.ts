@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { systemClock } from '#src/base/clock.js';
 import { connectInProcess } from '#src/index.js';
 import { ProcessTable } from '#src/process/process-table.js';
-import { type BackendName, createBackend } from '#src/process/spawn.js';
+import { type BackendName, createBackend } from '#src/process/start/spawn.js';
 import { loadLibc } from '#src/process/linux/libc.js';
 import { asProcessId } from '#src/protocol/index.js';
 import { defaultLimits } from '#src/server/config.js';

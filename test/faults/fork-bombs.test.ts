@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { connect } from '#src/index.js';
-import { readProcTable } from '#src/process/proc-table.js';
+import { readProcTable } from '#src/process/end/proc-table.js';
 import { bothKinds, env } from '../contract/connector.js';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ProcessHandle, connect } from '#src/index.js';
+import { connect } from '#src/index.js';
 import { env, openPipe, shell } from '../contract/connector.js';
 import { ByteCutter } from '../support/byte-cutter.js';
 import { CuttingProxy } from '../support/cutting-proxy.js';
@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { overWebSocket } from '../support/raw-connections.js';
 import { SluiceServer } from '../support/sluice-server.js';
+import { outputText } from '../support/output-text.js';
 
 /** Each try to come back is cut at its first byte, and the next one follows after a tenth of a second: a second of absence. */
 const absence = Array.from({ length: 11 }, () => ({ direction: 'toServer', afterBytes: 0 }) as const);
@@ -27,7 +28,7 @@ describe('a client that comes back too late', { concurrency: true }, () => {
       assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'early' })).reason, 'text');
       cutter.plan(...absence);
       const listing = client.list(); // notices that the connection is gone
-      const reading = textOf(child);
+      const reading = outputText(child);
       process.kill(child.pid, 'SIGUSR1');
       assert.deepEqual(await listing, []);
       assert.equal(await reading, 'late\n');
@@ -43,7 +44,7 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     await using other = await client.start({ ...shell('exec cat'), io: openPipe });
     assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'early' })).reason, 'text');
     const [{ sessionId = '' } = {}] = await client.list({ scope: 'all' });
-    const [exit, closed, reading] = [child.exit, child.closed, textOf(child)];
+    const [exit, closed, reading] = [child.exit, child.closed, outputText(child)];
     const unblock = proxy.block();
     {
       await using peer = await overWebSocket(server.url);
@@ -89,9 +90,3 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     assert.equal((await started).stdout.text, 'started while away\n');
   });
 });
-
-async function textOf({ output }: ProcessHandle): Promise<string> {
-  let text = '';
-  for await (const { bytes } of output) text += Buffer.from(bytes).toString();
-  return text;
-}

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connect } from '#src/index.js';
 import { loadLibc } from '#src/process/linux/libc.js';
-import { childrenOfThread, readLinuxEntry } from '#src/process/proc-files.js';
+import { childrenOfThread, readLinuxEntry } from '#src/process/end/proc-files.js';
 import { env } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';

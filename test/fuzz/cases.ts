@@ -66,7 +66,7 @@ function isLast(input: Input | undefined): boolean {
 function greetingInputs(transport: Transport, random: Random): Input[] {
   return greeting(random).map((call, index) =>
     // The second is a notification.
-    message(transport, 'greeting', Buffer.from(textOf(call, index === 1 ? undefined : `hello ${index}`))),
+    message(transport, 'greeting', Buffer.from(requestText(call, index === 1 ? undefined : `hello ${index}`))),
   );
 }
 
@@ -74,8 +74,8 @@ function makeInput(transport: Transport, id: string, random: Random): Input {
   const roll = random.below(1_000);
   if (roll < 12 && transport !== 'stdio') return lastInput(transport, id, random);
   if (roll < 16) return message(transport, 'immense', Buffer.from(immense(id, random)));
-  if (roll < 400) return message(transport, 'call', Buffer.from(textOf(randomCall(random), id)));
-  if (roll < 500) return message(transport, 'notification', Buffer.from(textOf(randomNotification(random), undefined)));
+  if (roll < 400) return message(transport, 'call', Buffer.from(requestText(randomCall(random), id)));
+  if (roll < 500) return message(transport, 'notification', Buffer.from(requestText(randomNotification(random), undefined)));
   const whole = messageOf(randomCall(random), id);
   if (roll < 650) return message(transport, 'strange value', Buffer.from(withStrangeValue(whole, random)));
   if (roll < 700) return message(transport, 'strange text', oneLine(Buffer.from(withStrangeText(whole, random))));
@@ -84,12 +84,12 @@ function makeInput(transport: Transport, id: string, random: Random): Input {
   if (roll < 900) return harmless(message(transport, 'random bytes', oneLine(random.bytes(random.below(100)))), transport);
   if (roll < 930) return message(transport, 'reply to nothing', Buffer.from(JSON.stringify({ id, result: random.below(5) })));
   if (roll < 950) return message(transport, 'blank', Buffer.from(' \t'.repeat(random.below(4))));
-  return transport === 'websocket' ? framedInput(textOf(randomCall(random), id), random) : spacedLine(whole, random);
+  return transport === 'websocket' ? framedInput(requestText(randomCall(random), id), random) : spacedLine(whole, random);
 }
 
 /** What ends a conversation: a frame that is wrong, a half message, bytes that announce what never comes. */
 function lastInput(transport: Transport, id: string, random: Random): Input {
-  const text = Buffer.from(textOf(randomCall(random), id));
+  const text = Buffer.from(requestText(randomCall(random), id));
   if (transport === 'websocket') {
     if (random.chance(0.7)) return { bytes: brokenFrame(random), meaning: { kind: 'fatal' }, label: 'broken frame' };
     const whole = clientFrame(opcodes.text, text);
@@ -137,6 +137,6 @@ function messageOf({ method, params }: Call, id: string | undefined): Record<str
   return { ...(id === undefined ? {} : { id }), method, ...(params === undefined ? {} : { params }) };
 }
 
-function textOf(call: Call, id: string | undefined): string {
+function requestText(call: Call, id: string | undefined): string {
   return JSON.stringify(messageOf(call, id));
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { childEnvironment } from '#src/process/environment.js';
+import { childEnvironment } from '#src/process/start/environment.js';
 import { isExecError } from '#src/protocol/index.js';
 
 const parent = {

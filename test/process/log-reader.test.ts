@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { LogReader, Taken } from '#src/process/log-reader.js';
-import { OutputLog } from '#src/process/output-log.js';
+import type { LogReader, Taken } from '#src/process/output/log-reader.js';
+import { OutputLog } from '#src/process/output/output-log.js';
 import { settle } from '../support/fake-clock.js';
 
 const fourBytes = { retainedBytes: 4, retainedEntries: 100, headBytes: 0 };

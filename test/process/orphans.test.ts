@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, test } from 'node:test';
 import { Orphans } from '#src/process/linux/orphans.js';
-import { hasChildrenFiles, readLinuxEntry } from '#src/process/proc-files.js';
+import { hasChildrenFiles, readLinuxEntry } from '#src/process/end/proc-files.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 

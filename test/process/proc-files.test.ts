@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { loadLibc } from '#src/process/linux/libc.js';
-import { childrenOf, readLineage, readLinuxEntry } from '#src/process/proc-files.js';
-import { errnoOf } from '#src/process/spawn-failure.js';
+import { childrenOf, readLineage, readLinuxEntry } from '#src/process/end/proc-files.js';
+import { errnoOf } from '#src/process/start/spawn-failure.js';
 
 const libc = loadLibc();
 

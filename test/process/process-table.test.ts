@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '#src/base/clock.js';
 import { ProcessTable } from '#src/process/process-table.js';
-import { createBackend } from '#src/process/spawn.js';
+import { createBackend } from '#src/process/start/spawn.js';
 import { asProcessId, isExecError } from '#src/protocol/index.js';
 import { defaultLimits } from '#src/server/config.js';
 import { closedPipe, env } from '../contract/connector.js';

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import type { ProcEntry } from '#src/process/proc-files.js';
-import { ProcTable } from '#src/process/proc-table.js';
-import { FoundTree } from '#src/process/process-tree.js';
-import { TreeScan } from '#src/process/tree-scan.js';
+import type { ProcEntry } from '#src/process/end/proc-files.js';
+import { ProcTable } from '#src/process/end/proc-table.js';
+import { FoundTree } from '#src/process/end/process-tree.js';
+import { TreeScan } from '#src/process/end/tree-scan.js';
 
 /** Pids that no kernel gives out, in case a signal ever got out of a test. */
 const base = 5_000_000;

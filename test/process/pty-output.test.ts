@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { closeSync, writeSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { PtyOutput } from '#src/process/pty-output.js';
-import { errnoOf } from '#src/process/spawn-failure.js';
+import { PtyOutput } from '#src/process/output/pty-output.js';
+import { errnoOf } from '#src/process/start/spawn-failure.js';
 import { eventually } from '../support/eventually.js';
 import { FakeClock, settle } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReadTurns } from '#src/process/read-turns.js';
+import { ReadTurns } from '#src/process/output/read-turns.js';
 import { settle } from '../support/fake-clock.js';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { connectInProcess } from '#src/index.js';
 import { type Libc, loadLibc } from '#src/process/linux/libc.js';
 import { LinuxBackend } from '#src/process/linux/linux-backend.js';
-import { findProgram } from '#src/process/spawn-failure.js';
+import { findProgram } from '#src/process/start/spawn-failure.js';
 import { closedPipe } from '../contract/connector.js';
 import { eventually } from '../support/eventually.js';
 import { FakeClock } from '../support/fake-clock.js';

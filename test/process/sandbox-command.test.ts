@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { connectInProcess } from '#src/index.js';
 import type { SpawnSpec } from '#src/process/index.js';
-import { errnoOf, findProgram } from '#src/process/spawn-failure.js';
+import { errnoOf, findProgram } from '#src/process/start/spawn-failure.js';
 import { isExecError } from '#src/protocol/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -23,10 +23,10 @@ import {
   readOnly,
   scratchFolders,
   shell,
-  textOf,
   workspaceOnly,
   wrapped,
 } from '../support/sandboxed.js';
+import { outputText } from '../support/output-text.js';
 
 guardAgainstLeaks();
 
@@ -85,7 +85,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     await using client = connectInProcess({ backend: 'portable' });
     const command = { ...shell('echo "$PERL5OPT"'), cwd: folders.workspace, env: trace, io: terminal };
     await using child = await client.start({ prepared: await prepared(command, workspaceOnly) });
-    assert.equal(await textOf(child), '-MTrace\r\n');
+    assert.equal(await outputText(child), '-MTrace\r\n');
     assert.deepEqual(readdirSync(folders.outside), []);
   });
 
@@ -112,7 +112,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     const names = [];
     for (const spec of specs) {
       await using child = await client.start({ prepared: wrapped(spec, readOnly) });
-      names.push((await textOf(child)).split(' -c ')[0]);
+      names.push((await outputText(child)).split(' -c ')[0]);
     }
     assert.deepEqual(names, ['sh', program.path, '-another name', 'a=b', '']);
   });
@@ -173,7 +173,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     await using child = await client.start({ prepared: await prepared(shell(script), readOnly) });
     await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
     await child.terminate({ forceAfterMs: 20_000 });
-    const text = await textOf(child);
+    const text = await outputText(child);
     const ending = await child.closed;
     assert.deepEqual([text.replace('Terminated\n', ''), ending.kind === 'code' && ending.code], ['asked\ndone\n', 3]);
   });

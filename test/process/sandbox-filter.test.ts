@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { connectInProcess } from '#src/index.js';
-import { compileFilter } from '#src/process/seccomp.js';
-import { findProgram } from '#src/process/spawn-failure.js';
+import { compileFilter } from '#src/process/sandbox/seccomp.js';
+import { findProgram } from '#src/process/start/spawn-failure.js';
 import type { SandboxPolicy } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import {
@@ -18,9 +18,9 @@ import {
   readOnly,
   scratchFolders,
   shell,
-  textOf,
   workspaceOnly,
 } from '../support/sandboxed.js';
+import { outputText } from '../support/output-text.js';
 
 guardAgainstLeaks();
 
@@ -132,7 +132,7 @@ describe('the filter', { skip: noSandbox }, () => {
     await using client = connectInProcess();
     for (const given of [undefined, new Uint8Array(), new Uint8Array(8)]) {
       await using child = await client.start({ prepared: { ...spec, fd3: given } });
-      assert.match(await textOf(child), /^bwrap: /);
+      assert.match(await outputText(child), /^bwrap: /);
       const ending = await child.closed;
       assert.deepEqual([ending.kind, ending.kind === 'code' && ending.code], ['code', 1]);
     }

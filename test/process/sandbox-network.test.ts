@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { runtimePath } from '#src/cli/serve/runtime-folder.js';
 import { connectInProcess } from '#src/index.js';
-import { runtimeFolders } from '#src/process/sandbox-views.js';
+import { runtimeFolders } from '#src/process/sandbox/views.js';
 import { type SandboxPolicy, isExecError } from '#src/protocol/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import {
@@ -20,9 +20,9 @@ import {
   readOnly,
   scratchFolders,
   shell,
-  textOf,
   workspaceOnly,
 } from '../support/sandboxed.js';
+import { outputText } from '../support/output-text.js';
 
 guardAgainstLeaks();
 
@@ -116,7 +116,7 @@ describe('the network', { skip: noSandbox }, () => {
     mkdirSync(dirname(path), { recursive: true });
     await listening({ path }, async () => {
       await child.write('now');
-      answer = (await textOf(child)).trim();
+      answer = (await outputText(child)).trim();
     });
     return answer;
   }

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
 import { Sandbox, prepareSandboxed } from '#src/process/index.js';
-import { findProgram } from '#src/process/spawn-failure.js';
+import { findProgram } from '#src/process/start/spawn-failure.js';
 import { isExecError } from '#src/protocol/index.js';
 import { withFs } from '../support/changed-fs.js';
 import { FakeClock } from '../support/fake-clock.js';

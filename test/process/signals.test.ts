@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { constants } from 'node:os';
 import { test } from 'node:test';
-import { parseSignal, signalExitCode, signalName } from '#src/process/signals.js';
+import { parseSignal, signalExitCode, signalName } from '#src/process/end/signals.js';
 
 test('a signal is known by its full name, its short name, in any case, and by the word Codex uses', () => {
   assert.deepEqual(['SIGINT', 'INT', 'int', 'SigInt', 'interrupt', 'INTERRUPT'].map(parseSignal), Array(6).fill('SIGINT'));

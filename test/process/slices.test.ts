@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Slices } from '#src/process/slices.js';
+import { Slices } from '#src/process/end/slices.js';
 
 /** Time that passes as the work says: each step takes a millisecond. */
 function stepping(t: { mock: { method(object: typeof performance, name: 'now', now: () => number): unknown } }) {

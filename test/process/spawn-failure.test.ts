@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { errnoOf, findProgram, interpreterOf, isText, spawnFailureFrom } from '#src/process/spawn-failure.js';
+import { errnoOf, findProgram, interpreterOf, isText, spawnFailureFrom } from '#src/process/start/spawn-failure.js';
 import { type ExecError, isExecError } from '#src/protocol/index.js';
 
 let folder = '';

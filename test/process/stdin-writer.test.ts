@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { StdinWriter, type WriteStatus } from '#src/process/stdin-writer.js';
+import { StdinWriter, type WriteStatus } from '#src/process/input/stdin-writer.js';
 import { asProcessId, isExecError } from '#src/protocol/index.js';
 import { FakeChildInput } from '../support/fake-child-input.js';
 import { settle } from '../support/fake-clock.js';

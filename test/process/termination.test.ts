@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
 import { deferred } from '#src/base/deferred.js';
 import type { TreeLook, TreeMember } from '#src/process/child.js';
-import { Termination } from '#src/process/termination.js';
+import { Termination } from '#src/process/end/termination.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FakeProcessTree } from '../support/fake-process-tree.js';
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ProcEntry, readLinuxEntry } from '#src/process/proc-files.js';
-import { ProcTable } from '#src/process/proc-table.js';
-import { type Marks, TreeScan } from '#src/process/tree-scan.js';
+import { type ProcEntry, readLinuxEntry } from '#src/process/end/proc-files.js';
+import { ProcTable } from '#src/process/end/proc-table.js';
+import { type Marks, TreeScan } from '#src/process/end/tree-scan.js';
 
 /** Pids that no kernel gives out: who has one is gone when it is asked for its mark. */
 const base = 5_000_000;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { afterEach, describe, test } from 'node:test';
 import type { OrphanLook } from '#src/process/linux/orphans.js';
 import { TreeWalk } from '#src/process/linux/tree-walk.js';
-import { hasChildrenFiles } from '#src/process/proc-files.js';
+import { hasChildrenFiles } from '#src/process/end/proc-files.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const noFiles = process.platform === 'linux' && hasChildrenFiles() ? false : 'the kernel lists no children';

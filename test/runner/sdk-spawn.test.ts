@@ -13,7 +13,7 @@ function exitOf(child: SdkProcess): Promise<[number | null, string | null]> {
   return new Promise((resolve) => child.once('exit', (code, signal) => resolve([code, signal])));
 }
 
-async function textOf(child: SdkProcess): Promise<string> {
+async function stdoutOf(child: SdkProcess): Promise<string> {
   const pieces: Buffer[] = [];
   for await (const piece of child.stdout) pieces.push(piece as Buffer);
   return Buffer.concat(pieces).toString();
@@ -31,7 +31,7 @@ describe('a process for the Agent SDK', () => {
       const exit = exitOf(child);
       child.stdin.write('one\n');
       child.stdin.end('two\n');
-      assert.equal(await textOf(child), 'one\ntwo\n');
+      assert.equal(await stdoutOf(child), 'one\ntwo\n');
       assert.deepEqual(await exit, [3, null]);
       assert.deepEqual([child.exitCode, child.signalCode, child.killed, stderr.join('')], [3, null, false, 'warn\n']);
       assert.equal(child.kill(), false);
@@ -42,7 +42,7 @@ describe('a process for the Agent SDK', () => {
   test('has exactly the environment that the SDK has put together', async () => {
     await using client = connectInProcess();
     const child = sluiceSpawn(client)({ command: '/usr/bin/env', args: [], env: { ONLY: 'this', UNSET: undefined } });
-    assert.equal(await textOf(child), 'ONLY=this\n');
+    assert.equal(await stdoutOf(child), 'ONLY=this\n');
   });
 
   test('is killed by kill and by the abort signal', async () => {

@@ -1,5 +1,5 @@
 // The kernel's side of a program's output: pipes of bounded room, read by the backend when it is not held back. Keeps to what
-// process/pipe-output.ts and process/pty-output.ts do, also at the end.
+// process/output/pipe-output.ts and process/output/pty-output.ts do, also at the end.
 
 import type { ChildEvents, ChildOutput } from '#src/process/child.js';
 import type { Stream } from '#src/protocol/index.js';

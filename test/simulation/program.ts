@@ -2,7 +2,7 @@
 // backend reaps a moment later.
 
 import type { Child, ChildEvents, ProcessTree, TreeLook, TreeMember, WaitStatus } from '#src/process/child.js';
-import { WiredChild } from '#src/process/wired-child.js';
+import { WiredChild } from '#src/process/start/wired-child.js';
 import type { Dice } from './dice.js';
 import { SimulatedInput } from './input.js';
 import { SimulatedOutput } from './pipe.js';
@@ -70,7 +70,7 @@ export class SimulatedProgram implements ProcessTree {
       streams: script.io === 'pty' ? ['pty'] : ['stdout', 'stderr'],
       events,
       isHeldOpen: () => this.#members.some(({ isAlive }) => isAlive),
-      onRoom: () => this.#members.forEach((member) => this.#goOn(member)),
+      onRoom: () => this.#members.forEach((member) => this.#resume(member)),
     });
     this.#input = script.stdin === 'closed' && script.io === 'pipe' ? undefined : this.#openInput();
     if (script.stdin === 'shut') this.#input?.shut();
@@ -80,7 +80,7 @@ export class SimulatedProgram implements ProcessTree {
       events,
     );
     this.child = this.#wired;
-    this.#goOn(this.#leader);
+    this.#resume(this.#leader);
   }
 
   /** Whether anything of it is alive. */
@@ -150,7 +150,7 @@ export class SimulatedProgram implements ProcessTree {
   }
 
   /** Writes the next piece, or what there is room for of it. */
-  #goOn(member: Member): void {
+  #resume(member: Member): void {
     if (!member.isAlive || member.isStopped || member.isWriting) return;
     if (member === this.#descendant && this.#leader.isAlive) return;
     const [piece] = member.pieces;
@@ -165,7 +165,7 @@ export class SimulatedProgram implements ProcessTree {
       if (member.writtenOfPiece < piece.bytes) return; // goes on when there is room
       member.pieces.shift();
       member.writtenOfPiece = 0;
-      this.#goOn(member);
+      this.#resume(member);
     });
   }
 
@@ -195,7 +195,7 @@ export class SimulatedProgram implements ProcessTree {
       input.read(bytes);
       if (stdin === 'echoed' && bytes > 0) {
         this.#leader.pieces.push({ stream: 'stdout', bytes, afterMs: 0 });
-        this.#goOn(this.#leader);
+        this.#resume(this.#leader);
       }
       if (input.unread > 0) return this.#readOn();
       if (input.isAtEnd && this.#waitsForEndOfInput && this.#leader.pieces.length === 0) this.#exit({ kind: 'code', code: 0 });
@@ -206,7 +206,7 @@ export class SimulatedProgram implements ProcessTree {
     if (signal === 'SIGSTOP') member.isStopped = true;
     if (signal === 'SIGCONT' && member.isStopped) {
       member.isStopped = false;
-      this.#goOn(member);
+      this.#resume(member);
       if (member === this.#leader) this.#readOn();
     }
     if (signal === 'SIGINT') this.#die(member, signal);
@@ -216,7 +216,7 @@ export class SimulatedProgram implements ProcessTree {
     if (member.onTerm === 'dies') this.#die(member, signal);
     if (member.onTerm !== 'cleansUp') return;
     member.pieces = [...member.pieces.slice(0, 1), lastWords];
-    this.#goOn(member);
+    this.#resume(member);
     this.#world.after(20, () => this.#die(member, signal));
   }
 
@@ -250,6 +250,6 @@ export class SimulatedProgram implements ProcessTree {
   /** The leader has gone: the descendant has its say, and lives on for a while. */
   #orphan(member: Member): void {
     this.#world.after(this.#options.script.descendant?.livesMs ?? 0, () => this.#die(member, 'old age'));
-    this.#goOn(member);
+    this.#resume(member);
   }
 }

@@ -6,7 +6,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { after, before } from 'node:test';
-import { readProcTable } from '#src/process/proc-table.js';
+import { readProcTable } from '#src/process/end/proc-table.js';
 import { eventually } from './eventually.js';
 
 /** Call once at the top of a suite. Looks for as long as things are still going away, and then names what stays. */
@@ -48,7 +48,7 @@ async function belongings(): Promise<Belongings> {
     children: table.entries.filter(({ ppid }) => ppid === process.pid).map(({ pid }) => pid),
     descriptors: openDescriptors(),
     resources: process.getActiveResourcesInfo(),
-    // Every test names its temporary folders like this. The user's own folder for sockets stays: see process/sandbox-views.ts.
+    // Every test names its temporary folders like this. The user's own folder for sockets stays: see process/sandbox/views.ts.
     files: readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-') && name !== `sluice-${process.getuid?.() ?? 0}`),
   };
 }

@@ -19,7 +19,7 @@ const start = v.object({
   pipeStdin: v.optional(v.boolean(), false),
 });
 
-interface Told {
+interface Notification {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
 }
@@ -82,7 +82,7 @@ export class OtherExecServer {
     const folder = this.#dialect === 'v0' ? cwd : fileURLToPath(cwd);
     const child = spawn(program, args, { cwd: folder, env, stdio: [isStdinOpen ? 'pipe' : 'ignore', 'pipe', 'pipe'] });
     this.#children.set(processId, child);
-    const held: Told[] = [];
+    const held: Notification[] = [];
     let seq = 0;
     const tell = (method: string, facts: object): void => {
       seq += 1;

@@ -1,7 +1,7 @@
 // What /proc says about a process, as an outsider sees it: for tests, long runs and the benchmark. Linux only.
 
 import { readFileSync, readdirSync } from 'node:fs';
-import { type ProcEntry, childrenOf as listedChildren, readLinuxEntry } from '#src/process/proc-files.js';
+import { type ProcEntry, childrenOf as listedChildren, readLinuxEntry } from '#src/process/end/proc-files.js';
 
 /** What the kernel counts in, towards programs, on every machine that Node runs on. */
 const ticksPerSecond = 100;

@@ -1,6 +1,6 @@
 // Looking at real processes from outside, the way `ps` does.
 
-import { readProcTable } from '#src/process/proc-table.js';
+import { readProcTable } from '#src/process/end/proc-table.js';
 
 /** One process for all time: on a busy machine a pid has a new owner within seconds. */
 export interface KnownProcess {

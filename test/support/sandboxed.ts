@@ -5,10 +5,10 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'node:test';
-import type { ProcessHandle } from '#src/client/index.js';
 import { connectInProcess } from '#src/index.js';
 import { Sandbox, type SpawnSpec, prepareSandboxed } from '#src/process/index.js';
 import type { PreparedSpec, SandboxPolicy } from '#src/protocol/index.js';
+import { outputText } from './output-text.js';
 
 const sandbox = new Sandbox({ env: process.env, hidden: [] });
 
@@ -52,15 +52,9 @@ export async function prepared(command: Command, policy: SandboxPolicy): Promise
 export async function outcome(command: Command, policy: SandboxPolicy): Promise<string> {
   await using client = connectInProcess();
   await using child = await client.start({ prepared: await prepared(command, policy) });
-  const text = await textOf(child);
+  const text = await outputText(child);
   const ending = await child.closed;
   return `${ending.kind === 'code' ? `exit ${ending.code}` : ending.kind}: ${text.trimEnd()}`;
-}
-
-export async function textOf(child: ProcessHandle): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const { bytes } of child.output) parts.push(bytes);
-  return Buffer.concat(parts).toString();
 }
 
 /** A command line for the shell; $1 and so on are the rest. */

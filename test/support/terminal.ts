@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { constants, openSync, readSync } from 'node:fs';
 import { loadLibc } from '#src/process/linux/libc.js';
-import { errnoOf } from '#src/process/spawn-failure.js';
+import { errnoOf } from '#src/process/start/spawn-failure.js';
 
 const flags = constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK;
 

@@ -11,7 +11,7 @@ import { parseConnectUrl } from '#src/transport/endpoint.js';
 import { createMemoryChannels } from '#src/transport/memory-channel.js';
 import { StreamChannel } from '#src/transport/stream-channel.js';
 import { listenUnix } from '#src/transport/unix-listener.js';
-import { type WebSocketLike, openWebSocketChannel } from '#src/transport/websocket-channel.js';
+import { type WebSocketLike, openBrowserWebSocketChannel } from '#src/transport/browser-websocket-channel.js';
 import { type WebSocketListenerOptions, listenWebSocket } from '#src/transport/websocket-listener.js';
 import type { ChannelPair } from './channel-contract.js';
 
@@ -69,7 +69,9 @@ export async function webSocketPair(): Promise<ChannelPair> {
 
 /** The client as a browser has it: nothing but what the standard says. */
 export async function plainWebSocketPair(connect: (url: string) => WebSocketLike): Promise<ChannelPair> {
-  return webSocketPairOver(async (url) => openWebSocketChannel(connect(url), { peer: url, maxHeldBytes: maxMessageBytes }));
+  return webSocketPairOver(async (url) =>
+    openBrowserWebSocketChannel(connect(url), { peer: url, maxHeldBytes: maxMessageBytes }),
+  );
 }
 
 async function webSocketPairOver(connect: (url: string) => Promise<Channel>): Promise<ChannelPair> {

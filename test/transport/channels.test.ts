@@ -1,7 +1,7 @@
 // The contract of channels, over every kind of them.
 
 import { WebSocket } from 'ws';
-import type { WebSocketLike } from '#src/transport/websocket-channel.js';
+import type { WebSocketLike } from '#src/transport/browser-websocket-channel.js';
 import { channelContract } from './channel-contract.js';
 import { memoryPair, plainWebSocketPair, standardStreamsPair, unixPair, webSocketPair } from './channel-pairs.js';
 

@@ -91,7 +91,7 @@ describe('a connection', () => {
     const clock = new FakeClock();
     await using door = await listen({ clock });
     const socket = connect(door.listener.endpoint.port, '127.0.0.1');
-    const said = textOf(socket);
+    const said = receivedText(socket);
     socket.write('GET /');
     await once(socket, 'connect');
     while (!clock.pendingMs.includes(10_000)) await new Promise((resolve) => setImmediate(resolve));
@@ -110,12 +110,12 @@ describe('a connection', () => {
 
 async function answer({ listener }: Door, pieces: readonly string[]): Promise<string> {
   const socket = connect(listener.endpoint.port, '127.0.0.1').setNoDelay();
-  const said = textOf(socket);
+  const said = receivedText(socket);
   for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
   return said;
 }
 
-async function textOf(socket: AsyncIterable<unknown>): Promise<string> {
+async function receivedText(socket: AsyncIterable<unknown>): Promise<string> {
   let said = '';
   for await (const piece of socket) said += String(piece);
   return said;

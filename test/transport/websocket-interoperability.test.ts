@@ -9,7 +9,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '#src/base/clock.js';
 import { openChannel } from '#src/transport/connect.js';
 import { binaryFrame, textFrame } from '#src/transport/websocket-frame.js';
-import { NodeWebSocketChannel } from '#src/transport/websocket-node-channel.js';
+import { WebSocketChannel } from '#src/transport/websocket-channel.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { record } from './channel-contract.js';
@@ -100,7 +100,7 @@ describe('our frames', () => {
           const wire = new Duplex({ read() {}, write: (_content, _encoding, done) => done() });
           const role = keys === undefined ? ({ kind: 'client', keys: () => 0 } as const) : ({ kind: 'server' } as const);
           const options = { socket: wire, role, head: Buffer.alloc(0), peer: 'test', maxMessageBytes, clock: systemClock };
-          const channel = new NodeWebSocketChannel(options);
+          const channel = new WebSocketChannel(options);
           const { arrivals } = record(channel);
           for (let at = 0; at < bytes.length;) {
             const size = Number(sizes.next().value);

@@ -44,7 +44,7 @@ function deltasOf(peer: RawPeer, processId: string): Delta[] {
     });
 }
 
-function textOf(peer: RawPeer, processId: string, stream = 'stdout'): string {
+function deltaText(peer: RawPeer, processId: string, stream = 'stdout'): string {
   return deltasOf(peer, processId)
     .filter((delta) => delta.stream === stream)
     .map(({ text }) => text)
@@ -275,7 +275,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
             await peer.request('command/exec', { command: ['stty', 'size'], processId, tty: true, ...more }),
           );
           assert.deepEqual([reply['exitCode'], reply['stdout']], [0, '']);
-          return textOf(peer, processId);
+          return deltaText(peer, processId);
         };
         assert.equal(await size('a', {}), '24 80\r\n');
         assert.equal(await size('b', { size: { rows: 33, cols: 101 } }), '33 101\r\n');
@@ -361,7 +361,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           const pids = await Promise.all(
             kinds.map(async ({ processId }) => {
               await peer.notification('command/exec/outputDelta', processId);
-              return Number.parseInt(textOf(peer, processId), 10);
+              return Number.parseInt(deltaText(peer, processId), 10);
             }),
           );
           assert.equal((await living(pids)).length, 3);
@@ -376,7 +376,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         const params = { command: shell('printf out; printf error >&2'), processId: 'p', streamStdoutStderr: true };
         const reply = await peer.request('command/exec', params);
         assert.deepEqual(resultOf(reply), { ...quiet, stdoutBytes: 3, stderrBytes: 5 });
-        assert.deepEqual([textOf(peer, 'p'), textOf(peer, 'p', 'stderr')], ['out', 'error']);
+        assert.deepEqual([deltaText(peer, 'p'), deltaText(peer, 'p', 'stderr')], ['out', 'error']);
         assert.equal(peer.messages.at(-1), reply);
       });
 
@@ -394,13 +394,13 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         await using peer = await greeted();
         const command = shell('stty -echo; echo ready; while read -r line; do echo "$line at $(stty size)"; done; echo over');
         peer.send(JSON.stringify({ id: 1, method: 'command/exec', params: { command, processId: 'p', tty: true } }));
-        await eventually(() => assert.match(textOf(peer, 'p'), /ready/));
+        await eventually(() => assert.match(deltaText(peer, 'p'), /ready/));
         resultOf(await peer.request('command/exec/resize', { processId: 'p', size: { rows: 5, cols: 50 } }));
         await peer.request('command/exec/write', { processId: 'p', deltaBase64: Buffer.from('a line\n').toString('base64') });
-        await eventually(() => assert.match(textOf(peer, 'p'), /a line at 5 50/));
+        await eventually(() => assert.match(deltaText(peer, 'p'), /a line at 5 50/));
         await peer.request('command/exec/write', { processId: 'p', closeStdin: true });
         assert.equal(resultOf(await peer.reply(1))['exitCode'], 0);
-        assert.match(textOf(peer, 'p'), /over\r\n$/);
+        assert.match(deltaText(peer, 'p'), /over\r\n$/);
       });
 
       test('10 000 pipelined writes in their order, none refused (differs: no overload)', async () => {
@@ -427,7 +427,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         const counted = await peer.request('command/exec', {
           command: shell('i=0; while [ $i -lt 10000 ]; do echo "line $i"; i=$((i+1)); done | cksum'),
         });
-        assert.equal(textOf(peer, 'p'), resultOf(counted)['stdout']);
+        assert.equal(deltaText(peer, 'p'), resultOf(counted)['stdout']);
       });
     });
 
@@ -474,7 +474,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           deltas.map(({ capReached }) => capReached),
           [...deltas.slice(1).map(() => false), true],
         );
-        assert.equal(textOf(peer, 'p', 'stderr'), 'e');
+        assert.equal(deltaText(peer, 'p', 'stderr'), 'e');
       });
 
       test('at nothing, with one empty delta', async () => {
@@ -495,7 +495,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual([String(stdout).length, stdoutCapReached], [5 * mib, false]);
         const streamed = { command, disableOutputCap: true, processId: 'p', streamStdoutStderr: true };
         assert.equal(resultOf(await peer.request('command/exec', streamed))['stdoutBytes'], 5 * mib);
-        assert.equal(textOf(peer, 'p').length, 5 * mib);
+        assert.equal(deltaText(peer, 'p').length, 5 * mib);
       });
     });
 

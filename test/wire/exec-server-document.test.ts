@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
+import { text as readText } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { type Client, connect, launchServer } from '#src/index.js';
 import { parseListenUrl } from '#src/transport/endpoint.js';
@@ -51,7 +51,7 @@ function connectionCases(): void {
     const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     const exited = once(server, 'exit');
     server.stdin.end();
-    const [stdout, stderr] = await Promise.all([textOf(server.stdout), textOf(server.stderr)]);
+    const [stdout, stderr] = await Promise.all([readText(server.stdout), readText(server.stderr)]);
     assert.deepEqual([await exited, stdout, stderr], [[0, null], '', '']);
   });
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
-import { text as textOf } from 'node:stream/consumers';
+import { text as readText } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
@@ -27,7 +27,7 @@ const overUnix = async (input: string) => {
   await using server = await SluiceServer.start('unix');
   const socket = connect({ path: server.url.slice('unix://'.length), allowHalfOpen: true });
   socket.end(input);
-  return await textOf(socket); // before the server is stopped
+  return await readText(socket); // before the server is stopped
 };
 
 /** Ids of the replies, sorted: they may come in another order than the requests. */

@@ -10,17 +10,12 @@ import { living } from '../support/processes.js';
 import { overUnixSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
+import { outputText } from '../support/output-text.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
 function start(client: Client, script: string, more: object = {}): Promise<ProcessHandle> {
   return client.start({ argv: ['sh', '-c', script], env, io: { kind: 'pipe', stdin: 'open' }, ...more });
-}
-
-async function textOf({ output }: ProcessHandle): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const { bytes } of output) pieces.push(bytes);
-  return Buffer.concat(pieces).toString();
 }
 
 describe('a released process', () => {
@@ -42,7 +37,7 @@ describe('a released process', () => {
     assert.equal(driver.pid, started.pid);
     await driver.write('a line\n');
     await driver.closeStdin();
-    assert.equal(await textOf(driver), 'begun\ngot a line\n');
+    assert.equal(await outputText(driver), 'begun\ngot a line\n');
     const ending = await driver.exit;
     assert.deepEqual([ending.kind, ending.kind === 'code' && ending.code], ['code', 5]);
   });
@@ -104,7 +99,7 @@ describe('a released process', () => {
     await using driver = await guest.attach('moved', { sessionId, role: 'drive' });
     await started.release();
     await driver.write('it\n');
-    assert.equal(await textOf(driver), 'got it\n');
+    assert.equal(await outputText(driver), 'got it\n');
   });
 
   test('belongs to a session that nobody can resume', async () => {
@@ -138,7 +133,7 @@ describe('a process of another client', () => {
     await using guest = await connect(server.url);
     await using viewer = await guest.attach('flood', { sessionId });
     await child.write('go\n');
-    assert.equal((await textOf(child)).length, 20_000_000);
+    assert.equal((await outputText(child)).length, 20_000_000);
     assert.equal(await bytesToldOf(viewer), 20_000_000);
   });
 
@@ -211,7 +206,7 @@ describe('a process of another client', () => {
     await using server = await SluiceServer.start('unix', ['--retained-bytes', '65536', '--head-bytes', '1024']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'dd if=/dev/zero bs=65536 count=30 status=none', { id: 'flood' });
-    await textOf(child);
+    await outputText(child);
     const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
     await using guest = await connect(server.url);
     await using viewer = await guest.attach('flood', { sessionId });
@@ -229,7 +224,7 @@ describe('a process of another client', () => {
     await using viewer = await guest.attach('young', { sessionId, afterSeq: 1 });
     await child.write('two\n');
     await child.closeStdin();
-    assert.equal(await textOf(viewer), 'two\n');
+    assert.equal(await outputText(viewer), 'two\n');
   });
 
   test('cannot be steered by a watcher, nor after leaving it', async () => {
@@ -264,7 +259,7 @@ describe('a process of another client', () => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'while read -r line; do echo "got $line"; done', { id: 'far' });
-    void textOf(child);
+    void outputText(child);
     const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
     await using proxy = await CuttingProxy.open(server.url);
     await using guest = await connect(proxy.url);
@@ -274,7 +269,7 @@ describe('a process of another client', () => {
     for (const line of lines) await driver.write(`${line}\n`);
     await proxy.reached(20);
     await driver.closeStdin();
-    assert.equal(await textOf(driver), lines.map((line) => `got ${line}\n`).join(''));
+    assert.equal(await outputText(driver), lines.map((line) => `got ${line}\n`).join(''));
   });
 });
 

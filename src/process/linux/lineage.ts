@@ -4,7 +4,7 @@
 
 import { randomInt } from 'node:crypto';
 import { uptime } from 'node:os';
-import type { ProcEntry } from '../proc-files.js';
+import type { ProcEntry } from '../end/proc-files.js';
 import type { Libc } from './libc.js';
 
 const RLIMIT_RTTIME = 15;

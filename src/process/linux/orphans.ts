@@ -2,10 +2,10 @@
 // one of its own ancestors. Looking there costs what these have as children, not what the machine runs.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../proc-files.js';
-import { addTo } from '../proc-table.js';
-import type { Freshness } from '../process-tree.js';
-import type { Slices } from '../slices.js';
+import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../end/proc-files.js';
+import { addTo } from '../end/proc-table.js';
+import type { Freshness } from '../end/process-tree.js';
+import type { Slices } from '../end/slices.js';
 
 /** Living processes that may be orphans of ours, at one moment. */
 export interface OrphanLook {

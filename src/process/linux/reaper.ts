@@ -2,8 +2,8 @@
 
 import type { Clock, Timer } from '../../base/clock.js';
 import type { WaitStatus } from '../child.js';
-import { childrenOfThread, readLinuxEntry } from '../proc-files.js';
-import { signalName } from '../signals.js';
+import { childrenOfThread, readLinuxEntry } from '../end/proc-files.js';
+import { signalName } from '../end/signals.js';
 import type { Libc } from './libc.js';
 
 const WNOHANG = 1;

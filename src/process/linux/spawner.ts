@@ -1,8 +1,8 @@
 // posix_spawn with everything a child of ours needs. It does not copy the server's page tables, so its cost does not grow with memory.
 
 import { constants } from 'node:os';
-import { signalNumber } from '../signals.js';
-import { isText } from '../spawn-failure.js';
+import { signalNumber } from '../end/signals.js';
+import { isText } from '../start/spawn-failure.js';
 import type { Libc } from './libc.js';
 
 const SIG_IGN = 1;

@@ -1,6 +1,6 @@
 // A terminal's settings by ioctl, in the kernel's own layout.
 
-import { type Termios, TerminalModes } from '../terminal-modes.js';
+import { type Termios, TerminalModes } from '../input/terminal-modes.js';
 import type { Libc } from './libc.js';
 
 const TCGETS = 0x5401;

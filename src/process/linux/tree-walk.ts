@@ -2,9 +2,9 @@
 // The cost is that of the tree, whatever else the machine runs.
 
 import { existsSync } from 'node:fs';
-import { type ProcEntry, childrenOf, readLinuxEntry } from '../proc-files.js';
-import { type Found, type Freshness, type Kin, type TreeFinder, signalPid } from '../process-tree.js';
-import type { Slices } from '../slices.js';
+import { type ProcEntry, childrenOf, readLinuxEntry } from '../end/proc-files.js';
+import { type Found, type Freshness, type Kin, type TreeFinder, signalPid } from '../end/process-tree.js';
+import type { Slices } from '../end/slices.js';
 import type { OrphanLook, Orphans } from './orphans.js';
 
 /** Longest that a chase keeps the event loop, in milliseconds: hundreds of looks at a short list. */

@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { type Termios, TerminalModes, type TerminalSettings, usualSettings } from '../terminal-modes.js';
+import { type Termios, TerminalModes, type TerminalSettings, usualSettings } from '../input/terminal-modes.js';
 
 /** stty needs a few milliseconds; one that hangs must not hold up the server. */
 const sttyPatienceMs = 1_000;

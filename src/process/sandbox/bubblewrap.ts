@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { findProgram, spawnFailed } from './spawn-failure.js';
+import { findProgram, spawnFailed } from '../start/spawn-failure.js';
 
 /** What a command gets of a path and of everything below it, down to the next path with a view of its own. */
 export type View = 'read' | 'write' | 'hide';

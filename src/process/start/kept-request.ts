@@ -1,7 +1,7 @@
 // What stays of the request for a process while the process is known, and what a request may weigh.
 
-import { execError } from '../protocol/index.js';
-import type { ProcessOptions } from './process-options.js';
+import { execError } from '../../protocol/index.js';
+import type { ProcessOptions } from '../process-options.js';
 import type { SpawnSpec } from './spawn.js';
 
 export interface RequestLimits {

@@ -1,7 +1,7 @@
 // A spawned process joined to its input, output and tree: the same for every backend.
 
-import type { Size } from '../protocol/index.js';
-import type { Child, ChildEvents, ChildInput, ChildOutput, ProcessTree, WaitStatus } from './child.js';
+import type { Size } from '../../protocol/index.js';
+import type { Child, ChildEvents, ChildInput, ChildOutput, ProcessTree, WaitStatus } from '../child.js';
 
 /** What a backend has to bring. */
 export interface ChildParts {

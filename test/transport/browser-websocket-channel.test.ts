@@ -3,7 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChannelEnd } from '#src/rpc/channel.js';
-import { WebSocketChannel, type WebSocketLike, openWebSocketChannel } from '#src/transport/websocket-channel.js';
+import {
+  BrowserWebSocketChannel,
+  type WebSocketLike,
+  openBrowserWebSocketChannel,
+} from '#src/transport/browser-websocket-channel.js';
 import { FakeClock, settle } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { record } from './channel-contract.js';
@@ -14,7 +18,7 @@ describe('opening', () => {
   test('waits until it is open', async () => {
     const { socket, options } = fake();
     let isOpen = false;
-    const opening = openWebSocketChannel(socket, options).then((channel) => ((isOpen = true), channel));
+    const opening = openBrowserWebSocketChannel(socket, options).then((channel) => ((isOpen = true), channel));
     await settle();
     assert.equal(isOpen, false);
     socket.fire('open', {});
@@ -23,7 +27,7 @@ describe('opening', () => {
 
   test('fails when it closes instead, though browsers do not say why', async () => {
     const { socket, options } = fake();
-    const opening = openWebSocketChannel(socket, options);
+    const opening = openBrowserWebSocketChannel(socket, options);
     socket.fire('error', {});
     socket.fire('close', { code: 1006, reason: '' });
     await assert.rejects(opening, { name: 'ConnectError', message: 'could not connect to ws://fake: the connection failed' });
@@ -160,5 +164,5 @@ function fake() {
 
 function open() {
   const { socket, clock, options } = fake();
-  return { socket, clock, channel: new WebSocketChannel(socket, options) };
+  return { socket, clock, channel: new BrowserWebSocketChannel(socket, options) };
 }

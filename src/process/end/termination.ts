@@ -1,7 +1,7 @@
 // Ends a whole tree: asks, waits, forces, and then looks until nothing is left. Knows trees and time, nothing of output.
 
-import type { Clock, Timer } from '../base/clock.js';
-import type { Child, ProcessTree, TreeLook, TreeMember } from './child.js';
+import type { Clock, Timer } from '../../base/clock.js';
+import type { Child, ProcessTree, TreeLook, TreeMember } from '../child.js';
 
 /** Waits between looks at a tree that should be going away: quick at first, since most trees go at once. */
 const firstLookMs = 2;

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { stayAwake } from '#src/process/alertness.js';
+import { spinBriefly } from '#src/process/input/event-loop-spin.js';
 import { eventually } from '../support/eventually.js';
 
 test('the event loop stays awake after a write where another processor can answer, and goes to sleep again', async () => {
   const isAwake = () => process.getActiveResourcesInfo().includes('Immediate');
   for (let write = 0; write < 3; write += 1) {
-    stayAwake();
+    spinBriefly();
     assert.equal(isAwake(), availableParallelism() > 1);
     await eventually(() => assert.equal(isAwake(), false));
   }

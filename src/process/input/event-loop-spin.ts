@@ -14,7 +14,7 @@ let awakeUntil = 0;
 let isAwake = false;
 
 /** To be called with each write to a process: for the next moment the event loop looks for what comes without sleeping. */
-export function stayAwake(): void {
+export function spinBriefly(): void {
   if (!isWorthwhile) return;
   awakeUntil = performance.now() + awakeMs;
   if (isAwake) return;

@@ -5,9 +5,9 @@ import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import type { Clock, Timer } from '../base/clock.js';
+import type { Clock, Timer } from '../../base/clock.js';
 import { signalPid } from './process-tree.js';
-import { spawnFailed } from './spawn-failure.js';
+import { spawnFailed } from '../start/spawn-failure.js';
 
 /** How the watchdog finds what to end. */
 export type Quarry =

@@ -1,7 +1,7 @@
 // What /proc tells about one process. Facts only; reads are synchronous, small and about 10 µs each.
 
 import { closeSync, openSync, readSync, readdirSync } from 'node:fs';
-import { errnoOf } from './spawn-failure.js';
+import { errnoOf } from '../start/spawn-failure.js';
 
 export interface ProcEntry {
   readonly pid: number;

@@ -2,10 +2,10 @@
 
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import type { Clock, Timer } from '../base/clock.js';
-import { stayAwake } from './alertness.js';
-import type { ChildInput } from './child.js';
-import { errnoOf } from './spawn-failure.js';
+import type { Clock, Timer } from '../../base/clock.js';
+import { spinBriefly } from './event-loop-spin.js';
+import type { ChildInput } from '../child.js';
+import { errnoOf } from '../start/spawn-failure.js';
 import { InputLine, type TerminalModes, type Termios } from './terminal-modes.js';
 
 export class PipeInput implements ChildInput {
@@ -18,7 +18,7 @@ export class PipeInput implements ChildInput {
   }
 
   write(bytes: Uint8Array, taken: (error: Error | undefined) => void): void {
-    stayAwake();
+    spinBriefly();
     this.#pipe.write(bytes, (error) => taken(error ?? undefined));
   }
 
@@ -59,7 +59,7 @@ export class PtyInput implements ChildInput {
   write(bytes: Uint8Array, taken: (error: Error | undefined) => void): void {
     if (this.#isDestroyed) return taken(new Error('the terminal is closed'));
     this.#pending = { rest: bytes, taken };
-    stayAwake();
+    spinBriefly();
     this.#attempt();
   }
 

@@ -1,6 +1,6 @@
 // A backend that is made when it is first needed: its native part takes 12 ms to load and 2 MB, which a server that runs nothing can spare.
 
-import type { Backend, Child, ChildEvents, ResolvedCommand } from './child.js';
+import type { Backend, Child, ChildEvents, ResolvedCommand } from '../child.js';
 
 export class LazyBackend implements Backend {
   readonly #create: () => Backend;

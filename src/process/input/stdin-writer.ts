@@ -1,8 +1,8 @@
 // One process's stdin: ordered, bounded, retry-safe. The answer to a write is the writer's back-pressure.
 
-import { type Deferred, deferred } from '../base/deferred.js';
-import { execError, type ProcessId } from '../protocol/index.js';
-import type { ChildInput } from './child.js';
+import { type Deferred, deferred } from '../../base/deferred.js';
+import { execError, type ProcessId } from '../../protocol/index.js';
+import type { ChildInput } from '../child.js';
 
 export interface StdinLimits {
   /** A write is answered when no more than this is queued up to its last byte. */

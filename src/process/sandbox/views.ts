@@ -3,11 +3,11 @@
 
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { shownValue } from '../base/shown-value.js';
-import { type SandboxPolicy, execError } from '../protocol/index.js';
+import { shownValue } from '../../base/shown-value.js';
+import { type SandboxPolicy, execError } from '../../protocol/index.js';
 import { type View, everywhere } from './bubblewrap.js';
-import { protectedIn, protectedLinkIn } from './sandbox-protected.js';
-import { errnoOf } from './spawn-failure.js';
+import { protectedIn, protectedLinkIn } from './protected-paths.js';
+import { errnoOf } from '../start/spawn-failure.js';
 
 /** The policies under which there is a sandbox. */
 export type EnclosingPolicy = Exclude<SandboxPolicy, { type: 'dangerFullAccess' }>;

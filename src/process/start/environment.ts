@@ -1,6 +1,6 @@
 // Environment policy + overlay -> the child's exact environment. Pure: the parent's variables are handed in.
 
-import { type EnvPolicy, execError } from '../protocol/index.js';
+import { type EnvPolicy, execError } from '../../protocol/index.js';
 import { comparisonBound, globMatcher, mostComparisons } from './glob.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 // A lossless cursor on a log: takes entry after entry at its own pace.
 
-import type { Seq } from '../protocol/index.js';
+import type { Seq } from '../../protocol/index.js';
 import type { LogEntry, OutputLog } from './output-log.js';
 
 /** An entry, and how many bytes were gone before it when the cursor was opened too late. */

@@ -2,12 +2,12 @@
 
 import { statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import type { Io } from '../protocol/index.js';
-import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from './child.js';
-import { LinuxBackend } from './linux/linux-backend.js';
-import { returnLargeBlocks } from './linux/large-blocks.js';
-import { loadLibc } from './linux/libc.js';
-import { PortableBackend } from './portable/portable-backend.js';
+import type { Io } from '../../protocol/index.js';
+import type { Backend, BackendOptions, Child, ChildEvents, ResolvedCommand } from '../child.js';
+import { LinuxBackend } from '../linux/linux-backend.js';
+import { returnLargeBlocks } from '../linux/large-blocks.js';
+import { loadLibc } from '../linux/libc.js';
+import { PortableBackend } from '../portable/portable-backend.js';
 import { errnoOf, findProgram, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
 
 /** An instruction to start something; the environment is exact, no policy is left in it. */

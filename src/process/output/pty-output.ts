@@ -4,9 +4,9 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
-import type { Clock, Timer } from '../base/clock.js';
-import type { ChildEvents, ChildOutput } from './child.js';
-import { errnoOf } from './spawn-failure.js';
+import type { Clock, Timer } from '../../base/clock.js';
+import type { ChildEvents, ChildOutput } from '../child.js';
+import { errnoOf } from '../start/spawn-failure.js';
 
 /** How often to try again when the terminal has no room for the marker. */
 const markerRetryMs = 2;

@@ -1,9 +1,9 @@
 // Everything that descends from one leader, and how to signal it. How descendants are found is a finder's business: by following the tree
 // (linux/tree-walk.ts) or, where that is not possible, by looking at the whole machine (tree-scan.ts).
 
-import type { ProcessTree, TreeLook, TreeMember } from './child.js';
+import type { ProcessTree, TreeLook, TreeMember } from '../child.js';
 import type { ProcEntry } from './proc-files.js';
-import { errnoOf } from './spawn-failure.js';
+import { errnoOf } from '../start/spawn-failure.js';
 
 /** What the members of a tree are recognised by. */
 export interface Kin {

@@ -1,9 +1,9 @@
 // The one copy of what a process wrote: sequenced, bounded in bytes and entries, read by any number of cursors.
 // The first bytes of each stream are kept for good, the last ones as far as the bounds allow; between them may be a hole.
 
-import type { Clock } from '../base/clock.js';
-import { Ring } from '../base/ring.js';
-import type { Ending, RetainedStream, Seq, Stream } from '../protocol/index.js';
+import type { Clock } from '../../base/clock.js';
+import { Ring } from '../../base/ring.js';
+import type { Ending, RetainedStream, Seq, Stream } from '../../protocol/index.js';
 import { copyOf, reuse } from './chunk-memory.js';
 import { LogReader, type Position, type Settlement } from './log-reader.js';
 

@@ -2,12 +2,12 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
-import { type Clock, systemClock } from '../base/clock.js';
-import { type PreparedSpec, type SandboxPolicy, execError, isExecError } from '../protocol/index.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import { type PreparedSpec, type SandboxPolicy, execError, isExecError } from '../../protocol/index.js';
 import { type Bubblewrap, type InnerCommand, type View, enclosed, tryBubblewrap } from './bubblewrap.js';
-import { folderAt, realPath, runtimeFolders, viewOf, viewsFor } from './sandbox-views.js';
-import type { SpawnSpec } from './spawn.js';
-import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
+import { folderAt, realPath, runtimeFolders, viewOf, viewsFor } from './views.js';
+import type { SpawnSpec } from '../start/spawn.js';
+import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from '../start/spawn-failure.js';
 
 export interface SandboxOptions {
   /** The server's own: PATH is where bubblewrap is looked for, TMPDIR is writable, XDG_RUNTIME_DIR tells where a Sluice may listen. */

@@ -1,8 +1,8 @@
 // Reads a child's pipes. After the leader has died it knows, without waiting for time to pass, when everything the leader wrote has been read.
 
 import type { Readable } from 'node:stream';
-import type { Stream } from '../protocol/index.js';
-import type { ChildEvents, ChildOutput } from './child.js';
+import type { Stream } from '../../protocol/index.js';
+import type { ChildEvents, ChildOutput } from '../child.js';
 import { type ReadTurns, bulkBytes } from './read-turns.js';
 
 /** The most a pipe can hold for an unprivileged user on Linux; what comes after this many bytes was not written by the dead leader. */

@@ -3,7 +3,7 @@
 
 import { type Stats, closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { errnoOf } from './spawn-failure.js';
+import { errnoOf } from '../start/spawn-failure.js';
 
 const names = ['.git', '.agents', '.codex', '.aws'];
 

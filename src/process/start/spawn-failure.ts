@@ -2,7 +2,7 @@
 
 import { accessSync, constants, lstatSync, openSync, readSync, closeSync, statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { type ExecError, type SpawnFailure, execError } from '../protocol/index.js';
+import { type ExecError, type SpawnFailure, execError } from '../../protocol/index.js';
 
 /** Where programs are looked for when the child's environment has no PATH: what libc does too. */
 const defaultPath = '/bin:/usr/bin';
