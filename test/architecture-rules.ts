@@ -50,6 +50,43 @@ export const cliImportsOnlyIndexes: Rule = (sources) =>
     return path.posix.basename(target.path) === 'index.ts' ? undefined : `reaches past an index to ${target.path}`;
   });
 
+/** Not by the table, which a row could close to a circle, but by the imports themselves. */
+export const noRoomsFormACircle: Rule = (sources) => {
+  const neighbours = new Map<string, Set<string>>();
+  for (const source of sources) {
+    const rooms = neighbours.get(folderOf(source.path)) ?? new Set();
+    neighbours.set(folderOf(source.path), rooms);
+    for (const target of importsOf(source)) if (target.kind === 'file') rooms.add(folderOf(target.path));
+  }
+  const circle = [...neighbours.keys()].filter((room) => {
+    const reached = new Set([...(neighbours.get(room) ?? [])].filter((next) => next !== room));
+    for (const next of reached) for (const further of neighbours.get(next) ?? []) reached.add(further);
+    return reached.has(room);
+  });
+  return circle.length === 0 ? [] : [`${circle.join(', ')} import each other`];
+};
+
+/** A package is imported by its name, Node by its documented modules and members. */
+export const nothingPrivateIsReached: Rule = (sources) => [
+  ...eachImport(sources, (_source, target) => {
+    if (target.kind === 'package' && !/^(?:\.|(?:@[^/]+\/)?[^/]+$)/.test(target.name)) return `reaches into ${target.name}`;
+    return target.kind === 'builtIn' && /(?:^|[:/])(?:internal|_)/.test(target.name) ? `reaches into ${target.name}` : undefined;
+  }),
+  ...eachMatch(
+    sources,
+    (text) => withoutStrings(withoutComments(text)),
+    /(?<!\bthis)\??\._[a-z]\w*|\bprocess\.(?:binding|_linkedBinding)\b/,
+  ),
+];
+
+/** For the scripts of the build: the compiler and the bundler make the code, nothing else does. */
+export const theBuildRewritesNothing: Rule = (scripts) =>
+  eachMatch(
+    scripts,
+    withoutComments,
+    /\.replace(?:All)?\(|\bplugins\b|\btransform\b|\binject\b|\bcachedData\b|\bcreateCachedData\b/,
+  );
+
 export const sourcesNameEachOtherByRelativePath: Rule = (sources) =>
   eachImport(sources, (_source, target) =>
     target.kind === 'package' && /^(?:#|\/|file:|sluice(?:\/|$))/.test(target.name) ? `imports ${target.name}` : undefined,

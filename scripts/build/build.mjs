@@ -24,11 +24,13 @@ function removeOrphans() {
   }
 }
 
+/** @param {string} file */
 async function writeSchema(file) {
   const { protocolSchema } = await import('../docs/protocol-schema.mjs');
   writeFileSync(file, `${JSON.stringify(protocolSchema(), undefined, 2)}\n`);
 }
 
+/** @param {string} file */
 async function writeManPage(file) {
   const { manPage } = await import('../docs/man-page.mjs');
   writeFileSync(file, await manPage());

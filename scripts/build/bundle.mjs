@@ -31,14 +31,18 @@ export async function bundleCommandLine(compiled, folder) {
   writeFileSync(path.join(folder, 'LICENSES.txt'), licensesOf(Object.keys(metafile.inputs)));
 }
 
-/** The terms of the packages whose code is in the bundle, which ask to be kept with it. */
+/**
+ * The terms of the packages whose code is in the bundle, which ask to be kept with it.
+ *
+ * @param {string[]} inputs files that are in the bundle
+ */
 function licensesOf(inputs) {
   const folders = new Set(inputs.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? []));
   return [...folders]
     .map((folder) => {
       const license = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
       if (license === undefined) throw new Error(`${folder} has no license file to pass on`);
-      return `${folder.replace(/^.*node_modules\//, '')}\n\n${readFileSync(path.join(folder, license), 'utf8')}`;
+      return `${folder.split('node_modules/').at(-1)}\n\n${readFileSync(path.join(folder, license), 'utf8')}`;
     })
     .join('\n');
 }

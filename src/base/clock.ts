@@ -17,7 +17,7 @@ export interface Clock {
 }
 
 /** The longest delay a Node timer takes; a longer one would fire at once, so it is waited for in parts. 2^31-1 ms is 24.8 days. */
-export const longestDelayMs = 2 ** 31 - 1;
+const longestDelayMs = 2 ** 31 - 1;
 
 /** So late is a timer only when the program stood still: stopped, paused with its container, or busy with one thing. */
 const lateMs = 20;

@@ -1,7 +1,5 @@
 // What a command can be told, as data: parsing, help, man page and completion are derived from it. Knows no command.
 
-import { longestDelayMs } from '../base/clock.js';
-
 /**
  * `switch` is on when given; `toggle` can be said either way, as in --inherit-env and --no-inherit-env; `list` may be given
  * several times; `duration` is 500ms, 30s, 5m or 1h, plain numbers are seconds; `size` is in bytes or has KiB, MiB or GiB;
@@ -186,11 +184,14 @@ function readToggle(label: string, text: string): boolean {
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
+/** The longest time that an option takes: 24 days. */
+export const longestMs = 24 * unitMs.d;
+
 function readDuration(label: string, text: string): number {
   const { digits, unit = 's' } = /^(?<digits>\d+(?:\.\d+)?)(?<unit>ms|s|m|h|d)?$/.exec(text)?.groups ?? {};
   const factor = unit === 'ms' || unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? unitMs[unit] : Number.NaN;
   const ms = Math.round(Number(digits) * factor);
-  if (ms >= 0 && ms <= longestDelayMs) return ms;
+  if (ms >= 0 && ms <= longestMs) return ms;
   throw new UsageError(`${label} must be a time such as 500ms, 30s, 5m or 1h, at most 24 days, got "${text}"`);
 }
 

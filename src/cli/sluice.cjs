@@ -1,5 +1,5 @@
 #!/usr/bin/env sh
-':'; /*
+':' /*
 # Both a shell script and JavaScript. Node resets every signal that was ignored when it was started, as nohup and a shell's "&" do, so
 # the shell looks first and passes them on in a variable, for src/cli/inherited-signals.ts. A signal that was ignored on entry cannot be
 # trapped, so a shell that sends it to itself can tell; that takes a process, which is spared where the kernel says that none is ignored.

@@ -123,7 +123,11 @@ export class Client implements AsyncDisposable {
    * when the new one runs. Rejects when the connection is lost meanwhile: whether it was restarted is then not known.
    */
   async restart(id: string, { sessionId, forceAfterMs }: RestartOptions = {}): Promise<{ pid: number }> {
-    const { pid } = await this.#link.restart({ processId: asProcessId(id), sessionId, timeoutMs: forceAfterMs });
+    const { pid } = await this.#link.service['process/restart']({
+      processId: asProcessId(id),
+      sessionId,
+      timeoutMs: forceAfterMs,
+    });
     return { pid };
   }
 

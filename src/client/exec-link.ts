@@ -1,7 +1,6 @@
 // What a client is driven by: calls one way, events the other. In-process it is the service itself; over a wire, a stub.
 
 import type {
-  CommandService,
   ConnectionService,
   Ending,
   Notification,
@@ -40,8 +39,6 @@ export type OutputDelta = Notification<'command/exec/outputDelta'>;
 export interface ExecLink {
   /** Everything that can be asked. What changes which events come is asked by `attach`, `detach`, `release` and `close` below. */
   readonly service: ConnectionService;
-  /** The part of it for one-shot commands; they end with the connection, and none is run again on another. */
-  readonly commands: CommandService;
   /** Calls `listener` with the output of the command of this id until disposed. */
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;
   /** Whoever opens a source closes it. */
@@ -54,8 +51,6 @@ export interface ExecLink {
   detach(processId: ProcessId): Promise<void>;
   /** Makes a process outlive the session. */
   release(params: Params<'process/release'>): Promise<Result<'process/release'>>;
-  /** Starts a released process again; never twice, so a connection that is lost meanwhile is an error. */
-  restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>>;
   /** Resolves when the link is over for good: with why when it was lost, with nothing when it was closed from here. */
   readonly ended: Promise<string | undefined>;
   /** Ends the session and with it every process. */

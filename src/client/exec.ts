@@ -58,7 +58,7 @@ export interface PendingExec extends Promise<ExecResult> {
 
 export function execCommand(link: ExecLink, command: readonly string[], options: ExecOptions = {}): PendingExec {
   const processId = asProcessId(crypto.randomUUID());
-  const { commands } = link;
+  const { service } = link;
   const steer = async (call: () => Promise<unknown>): Promise<void> => {
     try {
       await call();
@@ -66,7 +66,7 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
       if (!isOver(error)) throw error;
     }
   };
-  const terminate = () => steer(() => commands['command/exec/terminate']({ processId }));
+  const terminate = () => steer(() => service['command/exec/terminate']({ processId }));
   const run = async (): Promise<ExecResult> => {
     checkOptions(execOptions, options);
     options.signal?.throwIfAborted();
@@ -76,7 +76,7 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
     const abort = () => void terminate().catch(() => {}); // the result tells what became of it
     options.signal?.addEventListener('abort', abort, { once: true });
     try {
-      const result = commands['command/exec']({ ...paramsOf(command, options), processId });
+      const result = service['command/exec']({ ...paramsOf(command, options), processId });
       const feeding = options.input === undefined ? undefined : feed(options.input);
       feeding?.catch(() => {}); // awaited below, after the result
       const ended = await result;
@@ -89,14 +89,14 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
   };
   const feed = async (input: Input): Promise<void> => {
     const write = (params: Omit<Params<'command/exec/write'>, 'processId'>) =>
-      commands['command/exec/write']({ processId, ...params });
+      service['command/exec/write']({ processId, ...params });
     await steer(async () => {
       for await (const piece of piecesOf(input)) await write({ deltaBase64: piece });
       await write({ closeStdin: true });
     });
   };
   return Object.assign(run(), {
-    resize: (size: Size) => steer(() => commands['command/exec/resize']({ processId, size })),
+    resize: (size: Size) => steer(() => service['command/exec/resize']({ processId, size })),
     terminate,
   });
 }

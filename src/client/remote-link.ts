@@ -40,7 +40,6 @@ type Server = GreetedServer['server'];
 
 export class RemoteLink implements ExecLink {
   readonly service: ConnectionService;
-  readonly commands: ConnectionService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
   /** Processes of other sessions, to be joined again by every new connection. */
@@ -63,7 +62,6 @@ export class RemoteLink implements ExecLink {
     const stub = (method: ConnectionMethod) => [method, async (params: unknown) => this.#call(method, params)];
     // oxlint-disable-next-line typescript/no-unsafe-assignment -- the table meets dynamic names: one function for each of its methods
     this.service = Object.fromEntries(Object.keys(requests).filter(isConnectionMethod).map(stub));
-    this.commands = this.service;
   }
 
   /** Connects and greets. */
@@ -138,10 +136,6 @@ export class RemoteLink implements ExecLink {
     const result = await this.#call('process/release', params);
     this.#sources.delete(params.processId);
     return result;
-  }
-
-  restart(params: Params<'process/restart'>): Promise<Result<'process/restart'>> {
-    return this.service['process/restart'](params);
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,6 @@ import { type Client, type ConnectOptions, connectOver, defaultTimeouts } from '
 import { Token } from '../client/token.js';
 import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from '../transport/connect-error.js';
-import { openChannel } from '../transport/connect.js';
 import { type ConnectEndpoint, parseConnectUrl } from '../transport/endpoint.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 
@@ -28,6 +27,7 @@ export async function connect(target: string | StreamPair | Channel, options: No
   const endpoint = parseConnectUrl(target);
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
   const token = new Token(options.token, { clock: options.clock, timeoutMs });
+  const { openChannel } = await import('../transport/connect.js');
   const openWith = (bearer: string | undefined) => {
     const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
     return openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });

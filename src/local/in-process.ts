@@ -3,9 +3,10 @@
 import { Client, type OutputDelta } from '../client/index.js';
 import { type Method, type ProcessId, execError } from '../protocol/index.js';
 import { Attachment } from '../server/attachment.js';
-import { Server, type ServerOptions, SessionWatch } from '../server/index.js';
 import { silentMetrics } from '../server/metrics.js';
+import { Server, type ServerOptions } from '../server/server.js';
 import { anybody } from '../server/session-table.js';
+import { SessionWatch } from '../server/session-watch.js';
 
 /** Runs processes from this program. Closing the client ends all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
@@ -43,9 +44,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   return new Client(
     {
       service,
-      commands: service,
       release: service['process/release'],
-      restart: service['process/restart'],
       watch: (listener) => watches.watch(listener),
       onOutputDelta: (processId, listener) => {
         listeners.set(processId, listener);

@@ -28,7 +28,7 @@ describe('what is wrong', () => {
       [/^--max-connections must be .* got "1\.5"$/, ['--max-connections', '1.5']],
       [/^--max-connections must be .* got "1KiB"$/, ['--max-connections', '1KiB']],
       [/^--retained-bytes must be .* KiB, MiB or GiB, .* got "1kb"$/, ['--retained-bytes', '1kb']],
-      [/^--detach-grace-ms must be a whole number from 0 to 2147483647, got "9999999999"$/, ['--detach-grace-ms', '9999999999']],
+      [/^--detach-grace-ms must be a whole number from 0 to 2073600000, got "9999999999"$/, ['--detach-grace-ms', '9999999999']],
       [
         /^--jwt-skew-seconds must be a whole number from 0 to 3600, got "86400"$/,
         ['--jwt-secret-file', 's', '--jwt-skew-seconds', '86400'],

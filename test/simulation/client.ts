@@ -146,7 +146,6 @@ export class SimulatedClient {
   #judged(link: RemoteLink): ExecLink {
     return {
       service: link.service,
-      commands: link.commands,
       ended: link.ended,
       onOutputDelta: link.onOutputDelta.bind(link),
       watch: link.watch.bind(link),
@@ -157,7 +156,6 @@ export class SimulatedClient {
       },
       detach: link.detach.bind(link),
       release: link.release.bind(link),
-      restart: link.restart.bind(link),
       close: link.close.bind(link),
     };
   }

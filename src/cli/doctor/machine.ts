@@ -58,7 +58,7 @@ interface Cause {
 }
 
 async function whyPortable(): Promise<Cause> {
-  if (readText('/proc/self/maps') === undefined) return { reason: 'there is no /proc, or it cannot be read', remedy: procRemedy };
+  if (readText('/proc/self/stat') === undefined) return { reason: 'there is no /proc, or it cannot be read', remedy: procRemedy };
   let file: string;
   try {
     file = createRequire(import.meta.url).resolve('koffi');

@@ -3,8 +3,7 @@
 
 import { acknowledgeEveryBytes } from '../../protocol/index.js';
 import { type ServerLimits, defaultLimits } from '../../server/index.js';
-import { longestDelayMs } from '../../base/clock.js';
-import type { Option, Options } from '../command.js';
+import { type Option, type Options, longestMs } from '../command.js';
 
 /** A day of skew is a broken clock, and would make every expiry meaningless. */
 const mostSkewSeconds = 3_600;
@@ -76,7 +75,7 @@ export const plainOptions = {
   'idle-exit-ms': {
     kind: 'number',
     placeholder: 'MS',
-    range: [0, longestDelayMs],
+    range: [0, longestMs],
     default: '0',
     meaning: 'End after this long without a connection and without a process, running or readable; 0: never.',
   },
@@ -168,7 +167,7 @@ export function limitFlag(name: keyof ServerLimits): string {
 
 export function limitOption(name: keyof ServerLimits): Option {
   const { unit, min, max, meaning }: LimitOption = limitOptions[name];
-  const [least, most] = unit === 'ms' ? [0, longestDelayMs] : [1, Number.MAX_SAFE_INTEGER];
+  const [least, most] = unit === 'ms' ? [0, longestMs] : [1, Number.MAX_SAFE_INTEGER];
   return {
     kind: unit === 'bytes' ? 'size' : 'number',
     placeholder: unit.toUpperCase(),

@@ -1,5 +1,6 @@
 // The few libc functions that Node does not offer, through koffi: the only file that knows the FFI.
 
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type Koffi from 'koffi';
@@ -55,6 +56,7 @@ const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong6
 /** libc, or undefined where koffi or one of the functions is missing, and in worker threads, which see no SIGCHLD. */
 export function loadLibc(): Libc | undefined {
   if (process.platform !== 'linux' || !knownMachines.has(process.arch) || !isMainThread) return undefined;
+  if (!existsSync('/proc/self/stat')) return undefined; // where the Linux backend finds the members of a tree
   try {
     // oxlint-disable-next-line typescript/no-unsafe-argument -- createRequire is untyped; these are the package's own types
     return bind(createRequire(import.meta.url)('koffi'));
