@@ -33,11 +33,10 @@ export function connectInProcess(options: ServerOptions = {}): Client {
     onStarted: () => {},
   });
   const refuse = (method: Method) => async () => {
-    throw execError('methodNotFound', { method });
+    throw execError('invalidRequest', { problem: `${method} needs a server: in-process, every process ends with this program` });
   };
   const service = {
     ...attachment.service,
-    // Nothing here outlives this program, and only what was released can be restarted.
     'process/release': refuse('process/release'),
     'process/restart': refuse('process/restart'),
   };

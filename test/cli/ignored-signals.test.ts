@@ -128,10 +128,12 @@ describe('the program', () => {
   let copy = '';
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice '));
-    copy = join(folder, 'a package', 'bin', 'sluice.cjs');
+    const root = join(dirname(program), '..', '..');
+    copy = join(folder, 'a package', 'dist', 'bin', 'sluice.cjs');
     cpSync(dirname(program), dirname(copy), { recursive: true });
+    cpSync(join(root, 'package.json'), join(folder, 'a package', 'package.json'));
     // What is external is found from where the copy lies.
-    symlinkSync(join(dirname(program), '..', '..', 'node_modules'), join(folder, 'node_modules'));
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   });
   after(() => rmSync(folder, { recursive: true }));
   guardAgainstLeaks();
@@ -139,7 +141,7 @@ describe('the program', () => {
   test('is found through links and paths with spaces, and keeps every argument as it is', async () => {
     const bin = join(folder, 'node_modules bin');
     mkdirSync(bin);
-    symlinkSync(join('..', 'a package', 'bin', 'sluice.cjs'), join(bin, 'sluice'));
+    symlinkSync(join('..', 'a package', 'dist', 'bin', 'sluice.cjs'), join(bin, 'sluice'));
     const args = `exec -- printf '[%s]' 'a  b' '' '*' '$HOME' '"' --env-file`;
     const expected = { status: 0, stdout: '[a  b][][*][$HOME]["][--env-file]', stderr: '' };
     assert.deepEqual(await ran(started(`exec "$P" ${args}`, { P: join(bin, 'sluice') })), expected);

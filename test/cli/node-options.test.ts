@@ -15,7 +15,6 @@ const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env[
 
 const starts: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'by its shell script': [program],
-  'before it is packed, by its first line': [join(dirname(program), '..', 'cli', 'main.js')],
   'as every launch of ours starts it': [process.execPath, '--', program],
 };
 
