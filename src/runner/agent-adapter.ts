@@ -45,10 +45,10 @@ export interface AgentAdapter {
   /** Absent where the sessions of one folder cannot be told apart from those of others. */
   readonly sessions?: SessionStore;
   command(launch: Launch): LaunchCommand;
-   /**
-    * The line that sends a prompt to a running program; for `one`, the text written to stdin before it is closed. Undefined when the prompt
-    * is among the arguments.
-    */
+  /**
+   * The line that sends a prompt to a running program; for `one`, the text written to stdin before it is closed. Undefined when the prompt
+   * is among the arguments.
+   */
   encodePrompt(prompt: string): string | undefined;
   /** The line that interrupts the current turn; absent when only a signal can. */
   encodeInterrupt?(requestId: string): string;

@@ -15,10 +15,10 @@ export interface Known {
   note?: string;
   priorSessions?: PriorSessions;
   exit?: Ending;
-   /**
-    * How far the program got. `printed`: it wrote text that its adapter did not understand. `started`: it has a session, has produced or
-    * answered something, or was running when a prompt could not be written to it.
-    */
+  /**
+   * How far the program got. `printed`: it wrote text that its adapter did not understand. `started`: it has a session, has produced or
+   * answered something, or was running when a prompt could not be written to it.
+   */
   progress: 'none' | 'printed' | 'started';
   /** The last process did not exit on its own in time and was terminated, so its exit status is our doing. */
   hasOverstayed?: boolean;

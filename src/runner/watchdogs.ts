@@ -25,10 +25,10 @@ export interface WatchdogsContext {
   readonly expired: (watchdog: WatchdogName, limitMs: number) => void;
 }
 
- /**
-  * How often a silent program is checked within one idle timeout. Work shows only as a difference between two looks, so the first ones come
-  * before the timeout. With four, the end of work is noticed at most a quarter of the timeout late, and each look costs one `ps`.
-  */
+/**
+ * How often a silent program is checked within one idle timeout. Work shows only as a difference between two looks, so the first ones come
+ * before the timeout. With four, the end of work is noticed at most a quarter of the timeout late, and each look costs one `ps`.
+ */
 const looksPerTimeout = 4;
 
 export class Watchdogs {

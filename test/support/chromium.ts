@@ -119,7 +119,9 @@ export class Page {
   constructor(browser: Chromium, sessionId: string) {
     this.#browser = browser;
     this.#sessionId = sessionId;
-    browser.listen((message) => message.sessionId === sessionId && this.#onNotification(message.method ?? '', message.params ?? {}));
+    browser.listen(
+      (message) => message.sessionId === sessionId && this.#onNotification(message.method ?? '', message.params ?? {}),
+    );
   }
 
   /** With `servedAs`, the document is this text whatever its address, as if that server had sent it earlier. */

@@ -12,10 +12,10 @@ import { outputText } from './output-text.js';
 
 const sandbox = new Sandbox({ env: process.env, hidden: [] });
 
- /**
-  * Why this machine has no sandbox to test with, or false if it has one. Where bubblewrap itself works there must be one: a sandbox that
-  * wrongly considers itself unusable must not cause its tests to be skipped.
-  */
+/**
+ * Why this machine has no sandbox to test with, or false if it has one. Where bubblewrap itself works there must be one: a sandbox that
+ * wrongly considers itself unusable must not cause its tests to be skipped.
+ */
 export const noSandbox = bubblewrapWorks() ? false : ((await sandbox.ready()) ?? false);
 
 function bubblewrapWorks(): boolean {

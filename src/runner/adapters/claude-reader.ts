@@ -8,10 +8,10 @@ import { ClaudeResults } from './claude-result.js';
 import { readLine } from './json-line.js';
 import { type JsonObject, isObject, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
- /**
-  * The message that is being streamed, and how many of its blocks have been streamed so far. The finished `assistant` line repeats each of
-  * them once. Without an id, the deltas did not name their message, and belong to the next one that is finished.
-  */
+/**
+ * The message that is being streamed, and how many of its blocks have been streamed so far. The finished `assistant` line repeats each of
+ * them once. Without an id, the deltas did not name their message, and belong to the next one that is finished.
+ */
 interface Streamed {
   readonly messageId: string | undefined;
   block: number | undefined;

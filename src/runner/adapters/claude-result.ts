@@ -37,11 +37,11 @@ export class ClaudeResults {
     ];
   }
 
-   /**
-    * `modelUsage` and the cost are totals of the session. `usage` covers only this turn and the main model, so it is used only as a
-    * fallback. An empty `modelUsage` comes from a program that failed before its first request, even in a session that has usage: it does
-    * not mean zero.
-    */
+  /**
+   * `modelUsage` and the cost are totals of the session. `usage` covers only this turn and the main model, so it is used only as a
+   * fallback. An empty `modelUsage` comes from a program that failed before its first request, even in a session that has usage: it does
+   * not mean zero.
+   */
   #usageIn(json: JsonObject): Usage | undefined {
     const [totals, turn] = [objectIn(json, 'modelUsage'), objectIn(json, 'usage')];
     const costUsd = numberIn(json, 'total_cost_usd');

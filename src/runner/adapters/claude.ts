@@ -9,10 +9,10 @@ export interface ClaudeOptions {
   readonly program?: string;
   /** `on` (the default): text arrives in deltas. `off`: in whole blocks. */
   readonly partialMessages?: 'on' | 'off';
-   /**
-    * `on` (the default): tools that need a permission ask for it. `off`: they are denied, or handled as the arguments say. On a terminal
-    * they cannot ask, so it is always `off`.
-    */
+  /**
+   * `on` (the default): tools that need a permission ask for it. `off`: they are denied, or handled as the arguments say. On a terminal
+   * they cannot ask, so it is always `off`.
+   */
   readonly permissionPrompts?: 'on' | 'off';
 }
 

@@ -117,10 +117,10 @@ function usageOf(counts: JsonObject): ModelUsage {
   };
 }
 
- /**
-  * An `error` line does not end the turn: codex also reports each attempt to reconnect this way, and a fatal error is followed by
-  * `turn.failed`. Only the message text tells them apart; if it changes, a retry is reported as an ordinary status.
-  */
+/**
+ * An `error` line does not end the turn: codex also reports each attempt to reconnect this way, and a fatal error is followed by
+ * `turn.failed`. Only the message text tells them apart; if it changes, a retry is reported as an ordinary status.
+ */
 function problem(message: string): AdapterEvent {
   const { attempt, of, why } =
     /^Reconnecting\.\.\. (?<attempt>\d+)\/(?<of>\d+)(?: \((?<why>.*)\))?$/s.exec(message)?.groups ?? {};

@@ -13,10 +13,10 @@ export interface CodexOptions {
   readonly model?: string;
 }
 
- /**
-  * Understands the events of codex 0.166. The arguments go before `resume`, where they mean the same as in a new thread. Write options that
-  * take several values as one word, for example `--image=FILE`; otherwise the next word is taken for a value.
-  */
+/**
+ * Understands the events of codex 0.166. The arguments go before `resume`, where they mean the same as in a new thread. Write options that
+ * take several values as one word, for example `--image=FILE`; otherwise the next word is taken for a value.
+ */
 export function codex({ program = 'codex', model }: CodexOptions = {}): AgentAdapter {
   return {
     name: 'codex',

@@ -4,10 +4,10 @@
 import type { AdapterEvent } from '../agent-event.js';
 import { type JsonObject, isObject } from './json-members.js';
 
- /**
-  * One piece of what a terminal adds: a control sequence (cursor movement, colours, `ESC [ ? 2 5 h`), a title, any other escape sequence, a
-  * control character, a blank, a byte order mark, or the echo of the end-of-input key.
-  */
+/**
+ * One piece of what a terminal adds: a control sequence (cursor movement, colours, `ESC [ ? 2 5 h`), a title, any other escape sequence, a
+ * control character, a blank, a byte order mark, or the echo of the end-of-input key.
+ */
 const noise = new RegExp(
   [
     String.raw`\u001b\[[0-?]*[ -/]*[@-~]`,

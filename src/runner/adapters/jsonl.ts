@@ -14,10 +14,10 @@ export interface JsonLinesOptions {
   readonly turnsPerProcess?: 'many' | 'one';
   /** A prompt as a line, without the line feed; `{"prompt": "…"}` when absent. */
   readonly encodePrompt?: (prompt: string) => string;
-   /**
-    * True for the line after which the program takes the next prompt; or the result of the turn, with the members that differ from
-    * `completed` and the text of the turn.
-    */
+  /**
+   * True for the line after which the program takes the next prompt; or the result of the turn, with the members that differ from
+   * `completed` and the text of the turn.
+   */
   readonly isTurnEnd: (json: JsonObject) => boolean | Partial<TurnResult>;
   readonly sessionIdOf?: (json: JsonObject) => string | undefined;
   /** The piece of the answer in a line. */
