@@ -13,9 +13,9 @@ export interface Launch {
 
 export interface LaunchCommand {
   readonly argv: readonly string[];
-  /** Added to the environment of the run; wins over it. */
+  /** Overrides the environment of the run. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Variables to remove from the environment of the run. */
+  /** Variables that the program must not see, wherever they come from. */
   readonly unset?: readonly string[];
 }
 

@@ -20,7 +20,7 @@ export interface AgentOptions {
   /** What to do if that session no longer exists: give up, or start a new one and report that. `fail` when absent. */
   readonly ifDead?: 'fail' | 'startFresh';
   readonly args?: readonly string[];
-  /** Added to what the program inherits and what its adapter sets; the adapter's variables win. */
+  /** Overrides what the program inherits; variables that its adapter sets win. */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * What to inherit from the machine that the program runs on, before `env` is applied; the core variables when absent, as for

@@ -87,7 +87,7 @@ export class AgentProcess {
     return status;
   }
 
-  /** Interrupts the current turn where the program can; while it is being started, as soon as it has started. */
+  /** Interrupts the current turn if the program supports that; while it is being started, as soon as it has its prompt. */
   async interrupt(): Promise<void> {
     const handle = await this.started.catch(() => undefined); // nothing to interrupt if it did not start
     if (handle === undefined) return;
@@ -121,7 +121,7 @@ export class AgentProcess {
     return handle.write(text);
   }
 
-  /** On a terminal, closing stdin is a key press and is echoed. Where nothing is typed, skip it too. */
+  /** On a terminal, closing stdin types a key, which is echoed. Skip it where nothing else is typed. */
   async #endInput(handle: ProcessHandle): Promise<void> {
     if (this.#echo === undefined || this.#adapter.encodePrompt('') !== undefined) await handle.closeStdin();
   }

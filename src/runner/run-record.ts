@@ -55,7 +55,7 @@ export class RunRecord {
     try {
       this.#file?.close();
     } catch (error) {
-      // No event can be added any more; only the outcome can report this.
+      // No more events can be added; only the outcome can report this.
       this.#fileProblem = error instanceof Error ? error.message : String(error);
     }
   }

@@ -145,10 +145,7 @@ class Theatre {
       clearTimeout(overdue);
       await agent.close();
     }
-    await eventuallyNone(() => this.#marked(), {
-      complaint: 'processes still running after the server has ended',
-      patienceMs: endMs,
-    });
+    await eventuallyNone(() => this.#marked(), { complaint: 'still running after the server has ended', patienceMs: endMs });
     rmSync(home, { recursive: true, maxRetries: 3 });
   }
 
@@ -352,7 +349,6 @@ function indented(text) {
 /** The names in a comma-separated option, or all names. */
 function choice(option, text, all) {
   const wanted = text?.split(',') ?? all;
-  for (const name of wanted)
-    if (!all.includes(name)) throw new Error(`--${option} must be one of ${all.join(', ')}; got "${name}"`);
+  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} accepts ${all.join(', ')}; got "${name}"`);
   return wanted;
 }

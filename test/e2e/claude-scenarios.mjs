@@ -57,7 +57,7 @@ export const scenarios = {
       assert.deepEqual(await transcriptOf(run.events), fourTurnsTranscript);
       const [{ model: name }] = model.asked;
       const usages = (await linesOf(run.logFile)).filter(({ type }) => type === 'usage').map((event) => event.usage);
-      const answers = [1, 2, 4, 5]; // a tool call and the comment on its result are two
+      const answers = [1, 2, 4, 5]; // the third turn has two: the tool call and the text about its result
       assert.deepEqual(
         usages.map(({ models }) => models),
         answers.map((count) => usageOf(count, name)),

@@ -154,8 +154,7 @@ export const scenarios = {
   },
 
   hole: {
-    about:
-      'if more output than is retained is lost with the connection, codex gets an error immediately instead of waiting for it',
+    about: 'if more output is lost with the connection than is retained, codex gets an error at once instead of waiting',
     on: cuttable,
     async play({ tools, wire }) {
       const cut = async () => {

@@ -21,8 +21,7 @@ const patienceMs = 20_000;
 const { values: options } = parseArgs({ options: { transport: { type: 'string' } } });
 const all = ['ws', 'token', 'stdio'];
 const transports = options.transport?.split(',') ?? all;
-for (const name of transports)
-  if (!all.includes(name)) throw new Error(`--transport must be one of ${all.join(', ')}; got "${name}"`);
+for (const name of transports) if (!all.includes(name)) throw new Error(`--transport accepts ${all.join(', ')}; got "${name}"`);
 
 const codex = scratchInstall({ name: '@openai/codex', version: '0.166.0', program: 'codex' });
 const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'sluice-e2e-codex-server-')));
@@ -108,10 +107,7 @@ async function runTransport(transport) {
   await report(`${transport}: no process is left when the client has closed`, async () => {
     await opened.client.start({ ...place, argv: ['sleep', '600'] });
     await opened.client.close();
-    await eventuallyNone(() => processesWith(`E2E_MARK=${mark}`, 'E2E_CHILD=1'), {
-      complaint: 'processes still running',
-      patienceMs,
-    });
+    await eventuallyNone(() => processesWith(`E2E_MARK=${mark}`, 'E2E_CHILD=1'), { complaint: 'left behind', patienceMs });
   });
   opened.server?.kill('SIGTERM');
   if (opened.server !== undefined) await once(opened.server, 'close');

@@ -209,7 +209,6 @@ function folder(...parts) {
 /** The names in a comma-separated option, or all names. */
 function choice(option, text, all) {
   const wanted = text?.split(',') ?? all;
-  for (const name of wanted)
-    if (!all.includes(name)) throw new Error(`--${option} must be one of ${all.join(', ')}; got "${name}"`);
+  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} accepts ${all.join(', ')}; got "${name}"`);
   return wanted;
 }

@@ -33,8 +33,7 @@ export function scratchInstall({ name, version, program, scripts = 'ignore' }) {
 function ownFolder(folder) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { uid, mode } = lstatSync(folder);
-  if (uid !== userInfo().uid || (mode & 0o022) !== 0)
-    throw new Error(`${folder} must be owned by this user and writable by no one else`);
+  if (uid !== userInfo().uid || (mode & 0o022) !== 0) throw new Error(`${folder} must be owned and writable by this user only`);
   return folder;
 }
 

@@ -62,8 +62,7 @@ export class WireProxy {
   close() {
     this.cut();
     this.#server.close();
-    for (const { reject } of this.#waiting)
-      reject(new Error('the connection ended before the message that the scenario waits for'));
+    for (const { reject } of this.#waiting) reject(new Error('the connection ended before the awaited message'));
     this.#waiting.clear();
   }
 
@@ -139,10 +138,8 @@ export function livesOf(messages) {
     .map(({ connection, body: start }) => {
       const id = start.params.processId;
       const isReply = (message) => message.connection === connection && message.body.id === start.id;
-      const fromServer = messages.filter(({ from }) => from === 'server');
-      const events = fromServer
-        .filter((message) => isReply(message) || message.body.params?.processId === id)
-        .map(({ body }) => body);
+      const sent = messages.filter(({ from }) => from === 'server');
+      const events = sent.filter((message) => isReply(message) || message.body.params?.processId === id).map(({ body }) => body);
       const chunks = events.flatMap(({ method, params }) =>
         method === 'process/output' ? [Buffer.from(params.chunk, 'base64')] : [],
       );

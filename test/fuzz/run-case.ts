@@ -169,7 +169,7 @@ class Conversation {
     );
   }
 
-  /** False when it does not become true in time; also true when the connection has ended. */
+  /** False when it does not become true in time; true if it does, or if the connection has ended. */
   async #until(isTrue: () => boolean): Promise<boolean> {
     const deadline = Date.now() + patienceMs;
     while (!isTrue() && !this.#isClosed) {

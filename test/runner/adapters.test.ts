@@ -156,7 +156,7 @@ describe('a program of JSON lines', () => {
     );
   });
 
-  test('has a line passed on for which one of the caller’s functions throws', () => {
+  test('passes on a line for which one of the caller’s functions throws', () => {
     const adapter = own({
       textOf: () => {
         throw new TypeError('no such member');

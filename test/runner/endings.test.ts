@@ -100,7 +100,7 @@ describe('a run with timeouts', () => {
     assert.equal((await run.outcome).kind, 'idleTimedOut');
   });
 
-  test('may wait for a rate limit longer than a turn may take, and its turn then has its remaining time', async () => {
+  test('may wait for a rate limit longer than a turn may take, and then has the rest of its turn’s time', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const limits = { idleTimeoutMs: 10_000, idleBy: 'output', turnTimeoutMs: 10_000 } as const;
@@ -143,7 +143,7 @@ describe('a program that does not exit after a good turn', () => {
     assert.deepEqual([kind, note], ['completed', 'the program did not exit within 2 s after its turn, and was terminated']);
   });
 
-  test('does not make a run interrupted that is stopped in the meantime', async () => {
+  test('does not turn a run that is stopped in the meantime into an interrupted one', async () => {
     await using client = connectInProcess();
     const run = start(client, 'stay', { adapter: fixtureAdapter('one') });
     await seen(run, 'turnEnded');

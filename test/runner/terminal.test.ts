@@ -59,7 +59,7 @@ describe('claude on a terminal', () => {
     assert.deepEqual([kind, problem], ['neverStarted', "error: unknown option '--no-such-option'"]);
   });
 
-  test('has the sessions counted that it stored for the folder before', async () => {
+  test('has its earlier sessions in the folder counted', async () => {
     await using client = connectInProcess();
     const kept = join(folder, '.claude', 'projects', folder.replaceAll(/[^a-zA-Z0-9]/g, '-'));
     const none = start(client, 'hello');

@@ -54,7 +54,7 @@ describe('the idle watchdog', () => {
     assert.deepEqual(expired, ['idle at 4250']); // the look at 3250 was the last to find new work
   });
 
-  test('treats a program as working that is busy at every look', async () => {
+  test('treats a program that is busy at every look as working', async () => {
     const { clock, watchdogs, expired } = watching({ idleTimeoutMs: 1_000 }, () => usedSeconds(0, true));
     await clock.advance(60_000);
     assert.deepEqual(expired, []);

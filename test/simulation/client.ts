@@ -1,4 +1,4 @@
-// A client as a caller would use it: the real one, on a simulated wire, which performs its steps and judges the results.
+// A client as a caller would use it: the real one, on a simulated wire. It performs the scenario's steps and judges what it receives.
 
 import { Client, type ExecLink, type ProcessHandle } from '#src/client/index.js';
 import { RemoteLink } from '#src/client/remote-link.js';
@@ -226,9 +226,7 @@ export function problemWith(ending: Ending, { program, script }: Spawned): strin
   const isTrue =
     (ending.kind === 'code' && status?.kind === 'code' && ending.code === status.code) ||
     (ending.kind === 'signal' && status?.kind === 'signal' && ending.signal === status.signal);
-  return isTrue
-    ? undefined
-    : `it ended with ${JSON.stringify(status)}, but is reported to have ended with ${JSON.stringify(ending)}`;
+  return isTrue ? undefined : `it ended with ${JSON.stringify(status)}, but is reported with ${JSON.stringify(ending)}`;
 }
 
 /** Codex's exit code must agree with the ending: the code itself, more than 128 for a signal, -1 for an end that was not observed. */

@@ -32,11 +32,11 @@ const pauseMs = 10_000;
 export const knownBreaks: readonly { readonly promise: string; readonly scenario: Omit<Scenario, 'luck'> }[] = [
   {
     promise: 'a start that is resent at the limit of processes is answered with the process that it started',
-    scenario: scene({ maxProcesses: 1 }, [after(pauseMs, losesNextAnswer), after(0, { kind: 'start', script: program })]),
+    scenario: plan({ maxProcesses: 1 }, [after(pauseMs, losesNextAnswer), after(0, { kind: 'start', script: program })]),
   },
   {
     promise: 'a start whose connection ends just as it arrives loses none of the output',
-    scenario: scene({}, [
+    scenario: plan({}, [
       after(pauseMs, { kind: 'cut', cut: clean, lane: 'up', messages: 1, moment: 'after', times: 1 }),
       after(0, { kind: 'start', script: writer }),
       after(0, { kind: 'unreachable', ms: 9_000 }),
@@ -44,17 +44,15 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
   },
   {
     promise: 'a process stuck in the kernel is lost and closed once, even if it ends after all',
-    scenario: scene({}, [
-      after(0, { kind: 'start', script: { ...program, onTerm: 'ignores', stuckMs: 12_000 }, timeoutMs: 300 }),
-    ]),
+    scenario: plan({}, [after(0, { kind: 'start', script: { ...program, onTerm: 'ignores', stuckMs: 12_000 }, timeoutMs: 300 })]),
   },
   {
     promise: 'a process stuck in the kernel forever does not keep its session from closing',
-    scenario: scene({}, [after(0, { kind: 'start', script: { ...program, stuckMs: 10_000_000, onTerm: 'ignores' } })]),
+    scenario: plan({}, [after(0, { kind: 'start', script: { ...program, stuckMs: 10_000_000, onTerm: 'ignores' } })]),
   },
   {
     promise: 'a release that is resent gets the same answer',
-    scenario: scene({}, [
+    scenario: plan({}, [
       after(0, { kind: 'start', script: program }),
       after(pauseMs, losesNextAnswer),
       after(0, { kind: 'release' }),
@@ -62,7 +60,7 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
   },
   {
     promise: 'a process that is forgotten while its owner is unreachable is still reported up to its end',
-    scenario: scene({ maxClosed: 0 }, [
+    scenario: plan({ maxClosed: 0 }, [
       after(0, { kind: 'start', script: { ...writer, pieces: [{ stream: 'stdout', bytes: 70_000, afterMs: 11_000 }] } }),
       after(pauseMs, { kind: 'stall', lane: 'down', ms: 60_000 }),
       after(45_000, { kind: 'cut', cut: clean, lane: 'up', messages: 0, moment: 'before', times: 1 }),
@@ -71,7 +69,7 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
   },
   {
     promise: 'a start that is resent long after the process has ended does not start it again',
-    scenario: scene({}, [
+    scenario: plan({}, [
       after(pauseMs, { kind: 'stall', lane: 'down', ms: 60_000 }),
       after(0, { kind: 'start', script: { ...program, end: { kind: 'code', code: 0 } } }),
       after(45_000, { kind: 'cut', cut: clean, lane: 'up', messages: 0, moment: 'before', times: 1 }),
@@ -80,7 +78,7 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
   },
   {
     promise: 'a viewer that detaches and attaches again sees all of the output',
-    scenario: scene({}, [
+    scenario: plan({}, [
       after(0, { kind: 'start', script: { ...writer, pieces: writer.pieces.map((piece) => ({ ...piece, afterMs: 400 })) } }),
       viewerAfter(2_500, { kind: 'attach', role: 'watch', afterSeq: 0 }),
       viewerAfter(500, { kind: 'stall', lane: 'down', ms: 3_000 }),
@@ -90,7 +88,7 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
   },
   {
     promise: 'a refused write stays refused when it is resent, because later ones were accepted',
-    scenario: scene({}, [
+    scenario: plan({}, [
       after(0, { kind: 'start', script: { ...program, stdin: 'read' } }),
       after(pauseMs, losesNextAnswer),
       after(0, { kind: 'write', sizes: [10_000, 10_000, 100] }),
@@ -100,7 +98,7 @@ export const knownBreaks: readonly { readonly promise: string; readonly scenario
 ];
 
 /** A scenario with an owner and a viewer. */
-function scene(limits: Partial<Scenario['limits']>, actions: readonly Action[]): Omit<Scenario, 'luck'> {
+function plan(limits: Partial<Scenario['limits']>, actions: readonly Action[]): Omit<Scenario, 'luck'> {
   const kib = 1024;
   return {
     clients: ['resumable', 'resumable'],

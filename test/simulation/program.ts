@@ -149,7 +149,7 @@ export class SimulatedProgram implements ProcessTree {
     return member;
   }
 
-  /** Writes the next piece, or what there is room for of it. */
+  /** Writes the next piece, or the part of it that fits. */
   #resume(member: Member): void {
     if (!member.isAlive || member.isStopped || member.isWriting) return;
     if (member === this.#descendant && this.#leader.isAlive) return;

@@ -120,8 +120,7 @@ export class WireRules implements WireWatcher {
   #noteEvent(known: Known, processId: string | undefined): void {
     if (processId === undefined) return;
     const starts = [...known.asked.values()].some((asked) => asked.method === 'process/start' && asked.processId === processId);
-    if (starts && !known.followed.has(processId))
-      this.#world.fail(`events of ${processId} arrive before the answer to its start`);
+    if (starts && !known.followed.has(processId)) this.#world.fail(`events of ${processId} precede the answer to its start`);
     known.followed.add(processId);
   }
 

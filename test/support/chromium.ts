@@ -119,9 +119,7 @@ export class Page {
   constructor(browser: Chromium, sessionId: string) {
     this.#browser = browser;
     this.#sessionId = sessionId;
-    browser.listen(
-      (message) => message.sessionId === sessionId && this.#onNotification(message.method ?? '', message.params ?? {}),
-    );
+    browser.listen((message) => message.sessionId === sessionId && this.#onEvent(message.method ?? '', message.params ?? {}));
   }
 
   /** With `servedAs`, the document is this text whatever its address, as if that server had sent it earlier. */
@@ -151,7 +149,7 @@ export class Page {
     return this.#browser.call(method, params, this.#sessionId);
   }
 
-  #onNotification(method: string, params: Record<string, unknown>): void {
+  #onEvent(method: string, params: Record<string, unknown>): void {
     const requestId = String(params['requestId']);
     const answered = (status: unknown) => this.answers.push({ url: this.#urls.get(requestId) ?? '', status: Number(status) });
     switch (method) {
