@@ -1,5 +1,5 @@
-// One process of an agent program: its lines made sense of by the adapter, prompts put to it, and its last words kept for when it ends
-// without an explanation.
+// One process of an agent program: the adapter interprets its lines, prompts are written to it, and its last output is kept to explain an
+// unexpected end.
 
 import type { Clock } from '../base/clock.js';
 import type { ProcessHandle } from '../client/index.js';
@@ -14,38 +14,38 @@ export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 
   /** Awaited before the program is started. */
   readonly prepare: () => Promise<void>;
   readonly onEvent: (event: AdapterEvent) => void;
-  /** Called with every line, whatever it says: the program is alive. */
+  /** Called for every line, known or not: any line shows that the program is alive. */
   readonly onActivity: () => void;
-  /** Called when the program has closed its stdout and goes on running: it can say no more. */
+  /** Called when the program has closed its stdout but keeps running: it can report nothing more. */
   readonly onStdoutEnded: () => void;
 }
 
-/** How long a program may take to end. */
+/** How long a program may take to exit. */
 export interface Patience {
   readonly clock: Clock;
-  /** Without limit when undefined. */
+  /** No limit when undefined. */
   readonly ms: number | undefined;
-  /** Called when it takes longer, just before it is ended. */
+  /** Called when the time has run out, just before the program is terminated. */
   readonly onOver: () => void;
 }
 
-/** Agents print pictures and whole files on one line. A longer one comes in pieces, as raw text. */
+/** Agents print images and whole files on one line. A longer line is split and passed on as raw text. */
 const maxLineBytes = 64 * 1024 * 1024;
 
-/** As much of a program's last words as tells why it ended. */
+/** Enough of a program's last output to show why it ended. */
 const lastWordsChars = 4_096;
 
-/** Wide enough that nothing of a line is folded by programs that look. */
+/** Wide enough that programs which check the width do not wrap their lines. */
 const terminal: Io = { kind: 'pty', rows: 50, cols: 200 };
 
-/** Exists from the moment it is asked for, so that it can be ended while its start is still on its way to the server. */
+/** Exists as soon as it is requested, so that it can be terminated while its start is still on its way to the server. */
 export class AgentProcess {
-  /** Rejects when the program could not be started. */
+  /** Rejects when the program cannot be started. */
   readonly started: Promise<ProcessHandle>;
-  /** Resolves when everything was read and the tree is gone; with undefined when it did not start. */
+  /** Resolves when all output has been read and the process tree is gone; with undefined when the program did not start. */
   readonly ended: Promise<Ending | undefined>;
   readonly #adapter: AgentAdapter;
-  /** Undefined on pipes. */
+  /** Undefined on pipes, which do not echo. */
   readonly #echo: TerminalEcho | undefined;
   #handle: ProcessHandle | undefined;
   #stderrTail = '';
@@ -57,28 +57,28 @@ export class AgentProcess {
     this.started = startProgram(start);
     this.ended = this.started.then(
       (handle) => this.#read(handle, start),
-      () => undefined, // `started` says why
+      () => undefined, // `started` rejects with the reason
     );
   }
 
-  /** Of the program, on the machine it runs on; undefined until it has started. */
+  /** The program's pid on the machine that it runs on; undefined until it has started. */
   get pid(): number | undefined {
     return this.#handle?.pid;
   }
 
-  /** The last it said on stderr, or where it said nothing there, the last text on stdout; for people. */
+  /** The end of its stderr or, if that is empty, the last text on its stdout; for people. */
   get lastWords(): string {
     return this.#stderrTail.trim() === '' ? this.#textTail.trim() : this.#stderrTail.trim();
   }
 
-  /** False when it takes no more input. */
+  /** Resolves to false when the program no longer takes input. */
   async writeLine(line: string): Promise<boolean> {
     return (await this.#write(await this.started, `${line}\n`)) === 'accepted';
   }
 
-  /** Writes a prompt; behind the only one that the program takes, its stdin ends. */
+  /** Writes a prompt; closes stdin after it if the program takes only one. */
   async put(prompt: string): Promise<'accepted' | 'stdinClosed'> {
-    // No await when it has started: what is written after this call must come after the prompt.
+    // Do not await once the program has started: later writes must follow the prompt.
     const handle = this.#handle ?? (await this.started);
     const text = this.#adapter.encodePrompt(prompt);
     if (this.#adapter.turnsPerProcess === 'many') return this.#write(handle, `${text ?? ''}\n`);
@@ -87,32 +87,32 @@ export class AgentProcess {
     return status;
   }
 
-  /** Ends the turn under way where the program can; while it is being started, as soon as it has its prompt. */
+  /** Interrupts the current turn if the program supports that; while it is being started, as soon as it has its prompt. */
   async interrupt(): Promise<void> {
-    const handle = await this.started.catch(() => undefined); // nothing to interrupt where nothing could be started
+    const handle = await this.started.catch(() => undefined); // nothing to interrupt if it did not start
     if (handle === undefined) return;
     const line = this.#adapter.encodeInterrupt?.(crypto.randomUUID());
     if (line === undefined) await handle.signal('SIGINT');
     else await this.#write(handle, `${line}\n`);
   }
 
-  /** Lets it end by the end of its stdin, and ends it when the patience is over. */
+  /** Closes stdin and waits for the program to exit; terminates it when the time has run out. */
   async finish({ clock, ms, onOver }: Patience): Promise<void> {
     const handle = await this.started.catch(() => undefined);
-    if (handle !== undefined) await this.#endInput(handle).catch(() => {}); // gone already, or its server is
-    const overstays = () => {
+    if (handle !== undefined) await this.#endInput(handle).catch(() => {}); // the process or its server is already gone
+    const terminate = () => {
       onOver();
       void this.end();
     };
-    const impatience = ms === undefined ? undefined : clock.after(ms, overstays);
+    const timer = ms === undefined ? undefined : clock.after(ms, terminate);
     await this.ended;
-    impatience?.cancel();
+    timer?.cancel();
   }
 
-  /** Ends it and everything it started, as soon as it has started; resolves when all are gone. */
+  /** Terminates the program and everything it started, as soon as it has started; resolves when all of it is gone. */
   async end(): Promise<void> {
     const handle = await this.started.catch(() => undefined);
-    await handle?.terminate().catch(() => {}); // gone already, or its server is: `ended` tells
+    await handle?.terminate().catch(() => {}); // the process or its server is already gone: `ended` resolves
     await this.ended;
   }
 
@@ -121,7 +121,7 @@ export class AgentProcess {
     return handle.write(text);
   }
 
-  /** On a terminal that is a key, shown like every other: where nothing is typed, that is not either. */
+  /** On a terminal, closing stdin types a key, which is echoed. Skip it where nothing else is typed. */
   async #endInput(handle: ProcessHandle): Promise<void> {
     if (this.#echo === undefined || this.#adapter.encodePrompt('') !== undefined) await handle.closeStdin();
   }
@@ -133,7 +133,7 @@ export class AgentProcess {
     for await (const { stream, text } of handle.lines({ maxLineBytes })) {
       onActivity();
       const line = this.#echo?.strip(text) ?? text;
-      if (line === '' && text !== '') continue; // nothing but what was typed
+      if (line === '' && text !== '') continue; // only an echo
       const from = stream === 'stderr' ? 'stderr' : 'stdout';
       for (const event of reader.read(line, from)) {
         if (event.type === 'raw' && typeof event.line === 'string') this.#keepTail(from, event.line);
@@ -141,7 +141,7 @@ export class AgentProcess {
       }
     }
     const ending = await handle.closed;
-    // What it has left behind, such as the tool of a program that was killed.
+    // Terminate anything it left behind, such as the tool of a program that was killed.
     await handle.terminate().catch(() => {});
     return ending;
   }
@@ -156,7 +156,7 @@ async function startProgram(start: ProcessStart): Promise<ProcessHandle> {
   const { client, command, cwd, env = {}, envPolicy = defaultEnvPolicy, io = 'pipe', labels = {} } = start;
   await start.prepare();
   const { unset = [] } = command;
-  // Colours are for people, and these lines are for a reader.
+  // Colours are for people; these lines are parsed.
   const variables = Object.entries({ NO_COLOR: '1', ...env, ...command.env }).filter(([name]) => !unset.includes(name));
   return client.start({
     argv: command.argv,

@@ -1,4 +1,4 @@
-// The program of a run: one process of it at a time, announced before it starts and given time to exit. Knows nothing of turns.
+// The program of a run: at most one process at a time, announced before it starts and given time to exit. Knows nothing of turns.
 
 import type { Clock } from '../base/clock.js';
 import type { Ending } from '../protocol/index.js';
@@ -14,14 +14,14 @@ import { type TreeActivity, treeActivity } from './tree-activity.js';
 export interface ProgramContext {
   readonly options: AgentOptions;
   readonly clock: Clock;
-  /** How long a process may take to exit; without limit when undefined. */
+  /** How long a process may take to exit; no limit when undefined. */
   readonly exitPatienceMs: number | undefined;
-  /** What is learned of its processes is noted here. */
+  /** Records what is learned about its processes. */
   readonly known: Known;
   readonly emit: (body: EventBody) => void;
   readonly onEvent: (event: AdapterEvent) => void;
   readonly onActivity: () => void;
-  /** The process has ended, and `process` is undefined. */
+  /** Called once the process has ended and `process` is undefined. */
   readonly onEnded: () => void;
 }
 
@@ -33,24 +33,24 @@ export class AgentProgram {
     this.#context = context;
   }
 
-  /** The one that runs or is being started. */
+  /** The process that is running or being started. */
   get process(): AgentProcess | undefined {
     return this.#process;
   }
 
-  /** What its processes have done so far; undefined when that cannot be found out. */
+  /** What its processes have done so far; undefined when that cannot be determined. */
   async activity(): Promise<TreeActivity | undefined> {
     const pid = this.#process?.pid;
     return pid === undefined ? undefined : treeActivity(this.#context.options.client, pid);
   }
 
-  /** The process there is, or a new one for this prompt. */
+  /** The current process, or a new one for this prompt. */
   processFor(prompt: string, resume: string | undefined): AgentProcess {
     if (this.#process !== undefined) return this.#process;
     const { options, known, onEvent, onActivity } = this.#context;
     const { adapter, args = [] } = options;
     const command = adapter.command({ prompt, resume, args });
-    delete known.hasOverstayed; // the process before
+    delete known.hasOverstayed; // it described the previous process
     const started = new AgentProcess({
       ...options,
       ...{ command, onEvent, onActivity },
@@ -62,17 +62,20 @@ export class AgentProgram {
     return started;
   }
 
-  /** It has nothing more to do, or can say no more: it may exit by itself within the patience, and is ended then. */
+  /**
+   * The program has nothing left to do, or can report nothing more: it may exit on its own within the patience, and is terminated after
+   * that.
+   */
   async letExit(when: string): Promise<void> {
     const { clock, exitPatienceMs: ms, known } = this.#context;
     const onOver = () => {
       known.hasOverstayed = true;
-      known.note = `the program did not exit within ${(ms ?? 0) / 1_000} s ${when}, and was ended`;
+      known.note = `the program did not exit within ${(ms ?? 0) / 1_000} s ${when}, and was terminated`;
     };
     await this.#process?.finish({ clock, ms, onOver });
   }
 
-  /** Sessions are counted before the first process, which would add its own. */
+  /** Sessions are counted before the first process starts, because that process adds one. */
   async #announce(command: LaunchCommand, prompt: string): Promise<void> {
     const { options, known, emit } = this.#context;
     const argv = shownArgv(command.argv, { prompt, env: { ...options.env, ...command.env } });

@@ -1,5 +1,5 @@
-// A run: prompts in, typed events out, one honest outcome. Turns go one after another, on one process or on one each, as the
-// program has it.
+// A run: prompts in, typed events out, one outcome. Turns run one after another, in one process or one process each, depending on the
+// program.
 
 import { systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -18,11 +18,11 @@ import { TurnQueue } from './turn-queue.js';
 import { Watchdogs } from './watchdogs.js';
 
 type Phase =
-  /** Takes prompts. */
+  /** Accepts prompts. */
   | { readonly kind: 'open' }
-  /** Runs the turns asked for, and takes no more. */
+  /** Runs the turns already requested and accepts no more. */
   | { readonly kind: 'finishing' }
-  /** Begins no other turn. The verdict is undefined when the program has ended by itself. */
+  /** Begins no further turn. The verdict is undefined when the program ended on its own. */
   | { readonly kind: 'ending'; readonly verdict: Verdict | undefined }
   /** Has its outcome. */
   | { readonly kind: 'over' };
@@ -36,7 +36,7 @@ export class AgentRun {
   readonly #ending = new AbortController();
   readonly #outcome = deferred<Outcome>();
   #phase: Phase = { kind: 'open' };
-  /** The turn under way, or the last one. */
+  /** The current turn, or the last one. */
   #turn: RunningTurn | undefined;
 
   /** Use `startAgent`. */
@@ -64,11 +64,11 @@ export class AgentRun {
       onEnded: () => this.#onProcessEnded(),
     });
     this.#context = { options: own, clock, program, watchdogs, known, emit, ending: this.#ending.signal };
-    // A program that waits for its caller is not idle, and its turn takes no longer for that.
+    // A program that waits for its caller is not idle, and the wait does not count towards the turn's time.
     this.#permissions = new PermissionRequests((isWaiting) => watchdogs[isWaiting ? 'pause' : 'resume']());
   }
 
-  /** Every event from the first one on, for any number of readers. */
+  /** Every event from the first one, for any number of readers. */
   get events(): AsyncIterable<SeenEvent> {
     return this.#record.read();
   }
@@ -77,38 +77,38 @@ export class AgentRun {
     return this.#outcome.promise;
   }
 
-  /** It takes no more prompts. */
+  /** It accepts no more prompts. */
   get isOver(): boolean {
     return this.#phase.kind !== 'open';
   }
 
-  /** Undefined until the program has told it. */
+  /** Undefined until the program has reported it. */
   get sessionId(): string | undefined {
     return this.#context.known.sessionId;
   }
 
-  /** The file with every event; undefined without a folder for it. */
+  /** The file with every event; undefined without a `logDir`. */
   get logFile(): string | undefined {
     return this.#record.file;
   }
 
-  /** Puts a prompt to the program once the turns before have ended. */
+  /** Sends a prompt to the program once the previous turns have ended. */
   send(prompt: string): Turn {
-    if (prompt.trim() === '') throw new Error('the prompt must not be empty, also when a session is resumed');
-    if (this.#phase.kind === 'finishing') throw new Error('the run was told to finish and takes no more prompts');
-    if (this.isOver) throw new Error('the run is over; another one can resume its session');
+    if (prompt.trim() === '') throw new Error('the prompt must not be empty, even when resuming a session');
+    if (this.#phase.kind === 'finishing') throw new Error('the run is finishing and takes no more prompts');
+    if (this.isOver) throw new Error('the run has ended; start another one to resume its session');
     const { lastSeq } = this.#record;
     const { number, result } = this.#turns.add((turn) => this.#runTurn(turn, prompt));
     return { number, result, events: turnEvents(this.#record.read(lastSeq), number) };
   }
 
-  /** Ends the turn under way; the program goes on where it can. */
+  /** Interrupts the current turn; the program keeps running if it can. */
   async interrupt(): Promise<void> {
     if (this.#turn !== undefined) this.#turn.isInterrupted = this.#isBusy;
     await this.#context.program.process?.interrupt();
   }
 
-  /** Answers a permission request; false when none of that id waits for an answer. */
+  /** Answers a permission request; false when no request with that id is waiting. */
   async answer(requestId: string, answer: PermissionAnswer): Promise<boolean> {
     const { options, program } = this.#context;
     const request = this.#permissions.get(requestId);
@@ -118,7 +118,7 @@ export class AgentRun {
     return program.process.writeLine(line);
   }
 
-  /** No more prompts: the program is left to end once the turns asked for have ended. */
+  /** Accepts no more prompts: once the requested turns have ended, the program is left to exit. */
   async finish(): Promise<Outcome> {
     if (this.#phase.kind === 'open') this.#phase = { kind: 'finishing' };
     await this.#turns.drained;
@@ -127,18 +127,18 @@ export class AgentRun {
     return this.outcome;
   }
 
-  /** Ends the program and everything it started, now; one that is still being started, as soon as it has. */
+  /** Terminates the program and everything it started, now; a program that is still being started, as soon as it has started. */
   async stop(): Promise<Outcome> {
     await this.#end({ kind: this.#isBusy ? 'interrupted' : 'stoppedBetweenTurns' });
     return this.outcome;
   }
 
-  /** A turn was asked for and has not been answered. */
+  /** A requested turn has not been answered yet. */
   get #isBusy(): boolean {
     return this.#turn?.isAnswered === false || this.#turns.asked > (this.#turn?.number ?? 0);
   }
 
-  /** The first reason to end counts; undefined when the program has ended by itself. */
+  /** The first reason to end counts; undefined when the program ended on its own. */
   async #end(verdict: Verdict | undefined): Promise<void> {
     if (this.#phase.kind === 'open' || this.#phase.kind === 'finishing') {
       this.#phase = { kind: 'ending', verdict };
@@ -163,13 +163,13 @@ export class AgentRun {
     const { known, options } = this.#context;
     const turn = this.#turn;
     learn(known, event);
-    // One that cannot be answered is not waited for.
+    // Do not wait for a request that cannot be answered.
     if (event.type === 'permission' && options.adapter.encodePermission !== undefined) this.#permissions.add(event);
     if (event.type === 'permissionWithdrawn') this.#permissions.delete(event.requestId);
     if (turn !== undefined && event.type === 'rateLimit' && event.state === 'block') turn.block = { resetsAt: event.resetsAt };
     if (turn !== undefined && event.type === 'retry') turn.problem = event.problem;
     if (event.type !== 'turnEnded') return this.#emit(event);
-    this.#permissions.clear(); // nothing waits for an answer any more
+    this.#permissions.clear(); // no request waits for an answer any longer
     turn?.ended(event.result);
   }
 
@@ -187,7 +187,7 @@ export class AgentRun {
     const outcome = outcomeOf({ ...this.#context.known, verdict, turn: this.#turn });
     this.#emit({ type: 'ended', outcome: { ...outcome, ...this.#record.logProblem } });
     this.#record.close();
-    this.#outcome.resolve({ ...outcome, ...this.#record.logProblem }); // the last event may be the one without room
+    this.#outcome.resolve({ ...outcome, ...this.#record.logProblem }); // writing the last event may have filled the disk
   }
 
   #emit(body: EventBody): void {
@@ -195,7 +195,7 @@ export class AgentRun {
   }
 }
 
-/** Starts the program and puts the first prompt to it; `run.finish()` ends it after its turns. */
+/** Starts the program and sends it the first prompt; `run.finish()` ends it after its turns. */
 export function startAgent(options: AgentOptions): AgentRun & { readonly firstTurn: Turn } {
   const run = new AgentRun(options);
   return Object.assign(run, { firstTurn: run.send(options.prompt) });

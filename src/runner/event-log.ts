@@ -1,11 +1,11 @@
-// The events of one run, in order, for as many readers as there are, each at its own pace from wherever it likes, in bounded memory.
+// The events of one run, in order, for any number of readers, each at its own pace and from any position, in bounded memory.
 
 import type { AgentEvent } from './agent-event.js';
 
-/** What a reader gets: an event, or word of events that were forgotten before it came to read them. */
+/** What a reader gets: an event, or a gap in place of events that were evicted before it read them. */
 export type SeenEvent = AgentEvent | { readonly type: 'gap'; readonly missedEvents: number };
 
-/** Kept in memory for readers that come late or lag. A run's log file has everything. */
+/** Kept in memory for readers that start late or fall behind. The run's log file has everything. */
 const keptBytes = 32 * 1024 * 1024;
 
 export class EventLog {
@@ -16,7 +16,7 @@ export class EventLog {
   #forgotten = 0;
   #isOver = false;
 
-  /** The number the next event will have. */
+  /** The sequence number of the next event. */
   get nextSeq(): number {
     return this.#forgotten + this.#events.length + 1;
   }
@@ -34,13 +34,13 @@ export class EventLog {
     this.#wake();
   }
 
-  /** No more will come. */
+  /** No more events will be appended. */
   end(): void {
     this.#isOver = true;
     this.#wake();
   }
 
-  /** Everything after `afterSeq`, then what comes, until the end. */
+  /** Everything after `afterSeq`, then new events, until the end. */
   async *read(afterSeq = 0): AsyncGenerator<SeenEvent> {
     for (let next = afterSeq + 1; ;) {
       if (next <= this.#forgotten) {
@@ -62,7 +62,7 @@ export class EventLog {
   }
 }
 
-/** The events of one turn, to its end. */
+/** The events of one turn, up to its end. */
 export async function* turnEvents(events: AsyncIterable<SeenEvent>, turn: number): AsyncGenerator<SeenEvent> {
   for await (const event of events) {
     if (event.type === 'ended' || (event.type !== 'gap' && event.turn > turn)) return;

@@ -1,4 +1,4 @@
-// The agent runner. A line here is a promise.
+// The agent runner. Every export is a public API.
 
 export type { AgentAdapter, AgentReader, Launch, LaunchCommand, PermissionAnswer, SessionStore } from './agent-adapter.js';
 export type { AdapterEvent, AgentEvent, EventBody, EventStamp, TurnResult } from './agent-event.js';

@@ -1,4 +1,4 @@
-// What became known in the course of a run, by what its program said and did.
+// What has been learned in the course of a run from its program's output and behaviour.
 
 import type { Ending } from '../protocol/index.js';
 import type { AdapterEvent } from './agent-event.js';
@@ -6,27 +6,27 @@ import type { PriorSessions } from './prior-sessions.js';
 import type { Usage } from './usage.js';
 
 export interface Known {
-  /** Session to go on with, unless the program turned out not to have it. */
+  /** Session to resume, unless the program turned out not to have it. */
   resume?: string;
   sessionId?: string;
   usage?: Usage;
-  /** What the last process wrote last that was text for people. */
+  /** The last text for people that the last process wrote. */
   lastWords?: string;
   note?: string;
   priorSessions?: PriorSessions;
   exit?: Ending;
   /**
-   * How far the program has come. `printed`: it has written text that its adapter did not understand. `started`: it has a session, has said
-   * or answered something, or ran when a prompt could not be written to it.
+   * How far the program got. `printed`: it wrote text that its adapter did not understand. `started`: it has a session, has produced or
+   * answered something, or was running when a prompt could not be written to it.
    */
   progress: 'none' | 'printed' | 'started';
-  /** The last process did not exit by itself once it could, and was ended: its exit is our doing. */
+  /** The last process did not exit on its own in time and was terminated, so its exit status is our doing. */
   hasOverstayed?: boolean;
-  /** The server is out of reach for good, with the program started or not. */
+  /** The server is permanently unreachable, whether or not the program had started. */
   isServerLost?: boolean;
 }
 
-/** Takes note of what the program said. */
+/** Records what an event reveals. */
 export function learn(known: Known, event: AdapterEvent): void {
   switch (event.type) {
     case 'session':
@@ -46,7 +46,7 @@ export function learn(known: Known, event: AdapterEvent): void {
     case 'permission':
       known.progress = 'started';
       break;
-    case 'turnEnded': // the turn judges these
+    case 'turnEnded': // the turn handles these
     case 'retry':
     case 'rateLimit':
     case 'permissionWithdrawn':

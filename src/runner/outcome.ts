@@ -1,4 +1,4 @@
-// How a run ended, in one honest word.
+// How a run ended: one kind, and the facts behind it.
 
 import type { Ending } from '../protocol/index.js';
 import type { Known } from './known.js';
@@ -8,47 +8,47 @@ import type { Block } from './rate-limit.js';
 import type { Usage } from './usage.js';
 
 export type OutcomeKind =
-  /** The last turn ended well and the program ended. */
+  /** The last turn succeeded and the program exited. */
   | 'completed'
   /** The last turn ended with an error, the program ended in the middle of one, or its prompt could not be written. */
   | 'failed'
-  /** Stopped by the caller before every turn asked for had ended. */
+  /** Stopped by the caller before every requested turn had ended. */
   | 'interrupted'
   | 'idleTimedOut'
   /** A turn or the whole run took too long. */
   | 'timedOut'
-  /** The program's provider lets nothing through before a given time. */
+  /** The program's provider accepts no requests before a given time. */
   | 'rateLimited'
-  /** The program ended before there was a session or an answer. */
+  /** The program ended before it had a session or an answer. */
   | 'neverStarted'
-  /** The server was lost, and with it the knowledge of how the program ended. */
+  /** The server was lost, so it is unknown how the program ended. */
   | 'lost';
 
 export interface Outcome {
   readonly kind: OutcomeKind;
-  /** Which watchdog, when one ended the run. */
+  /** The watchdog that ended the run, if one did. */
   readonly watchdog?: 'idle' | 'turn' | 'total';
   readonly sessionId?: string;
-  /** Of the last process; absent when none was started. */
+  /** The ending of the last process; absent when none was started. */
   readonly exit?: Ending;
-  /** Of the session, resumed parts included where the program counts them. */
+  /** Usage of the session, including resumed parts if the program counts them. */
   readonly usage?: Usage;
   /** What went wrong, in words; never empty, and absent only from `completed`. */
   readonly problem?: string;
   /** Something worth knowing that does not change the outcome. */
   readonly note?: string;
-  /** When a rate limit is lifted, in milliseconds since the Unix epoch. */
+  /** When the rate limit is lifted, in milliseconds since the Unix epoch. */
   readonly resetsAt?: number;
-  /** Sessions the program had kept for this folder before the run; absent where they cannot be counted. */
+  /** Sessions that the program had stored for this folder before the run; absent when they cannot be counted. */
   readonly priorSessions?: PriorSessions;
-  /** Why the run's log is incomplete, as on a full disk; absent when it is whole, or none was asked for. */
+  /** Why the run's log is incomplete, for example a full disk; absent when it is complete or was not requested. */
   readonly logProblem?: string;
 }
 
-/** Why a run was ended from here. */
+/** Why the runner ended a run. */
 export type Verdict =
   | { readonly kind: 'interrupted' }
-  /** The turns tell how it went; the program's exit is our doing. */
+  /** The turns decide the outcome; the program's exit status is our doing. */
   | { readonly kind: 'stoppedBetweenTurns' }
   | {
       readonly kind: 'idleTimedOut' | 'timedOut';
@@ -60,17 +60,17 @@ export type Verdict =
 /** How a turn went. */
 export interface TurnFacts {
   readonly isError: boolean;
-  /** By the caller. */
+  /** Interrupted by the caller. */
   readonly isInterrupted: boolean;
-  /** The last problem that the program reported, or that stood in the way of its answer. */
+  /** The last problem that the program reported, or that prevented its answer. */
   readonly problem: string | undefined;
-  /** The rate limit that stood in its way. */
+  /** The rate limit that blocked it. */
   readonly block: Block | undefined;
 }
 
 export interface RunFacts extends Known {
   readonly verdict: Verdict | undefined;
-  /** The last one; undefined when none has begun. */
+  /** The last turn; undefined when none has begun. */
   readonly turn: TurnFacts | undefined;
 }
 
@@ -92,7 +92,7 @@ export function outcomeOf(facts: RunFacts): Outcome {
 }
 
 function kindOf({ verdict, exit, turn, progress, hasOverstayed = false, isServerLost = false }: RunFacts): OutcomeKind {
-  // Also for a run that was stopped: whether the program has ended was not seen.
+  // Even for a stopped run: the end of the program was not observed.
   if (exit?.kind === 'lost' || isServerLost) return 'lost';
   if (verdict !== undefined && verdict.kind !== 'stoppedBetweenTurns') return verdict.kind;
   if (progress === 'none' || (progress === 'printed' && !hasExitedWell(exit))) return 'neverStarted';

@@ -8,7 +8,7 @@ export class PermissionRequests {
   readonly #waiting = new Map<string, PermissionRequest>();
   readonly #onChange: (isWaiting: boolean) => void;
 
-  /** `onChange` is told when the first request comes, and when none is left. */
+  /** `onChange` is called when the first request arrives and when none is left. */
   constructor(onChange: (isWaiting: boolean) => void) {
     this.#onChange = onChange;
   }

@@ -1,5 +1,5 @@
-// How many sessions a program has kept for the folder it is to work in, and how much they hold: many of them before a program that does
-// not start point to a budget that is used up. Asked of the machine that the program runs on.
+// How many sessions a program has stored for its working folder, and their total size. If a program does not start, many stored sessions
+// suggest that its budget is used up. Runs its commands on the machine that the program runs on.
 
 import { type AgentOptions, defaultEnvPolicy } from './agent-options.js';
 
@@ -10,16 +10,16 @@ export interface PriorSessions {
 
 type Place = Pick<AgentOptions, 'client' | 'adapter' | 'cwd' | 'env' | 'envPolicy'>;
 
-/** Patience with a shell that says where the sessions are, and with a listing of them. */
+/** Limit for the shell command that prints where the sessions are, and for the one that lists them. */
 const askTimeoutMs = 5_000;
 
-/** Of a listing, enough for 30 000 sessions. In a longer one they cannot be counted. */
+/** Enough to list 30 000 sessions. If the listing is longer, they cannot be counted. */
 const maxListingBytes = 4 * 1024 * 1024;
 
-/** Ends in the name of a session's file; the size is the fifth column of `ls -ln`. */
+/** Matches the file of a session; its size is the fifth column of `ls -ln`. */
 const sessionLine = /^-\S+\s+\d+\s+\d+\s+\d+\s+(?<bytes>\d+)\s.*\.jsonl$/;
 
-/** Undefined when that cannot be found out. */
+/** Undefined when it cannot be determined. */
 export async function priorSessions(place: Place): Promise<PriorSessions | undefined> {
   const { sessions } = place.adapter;
   if (sessions === undefined) return undefined;
@@ -31,12 +31,12 @@ export async function priorSessions(place: Place): Promise<PriorSessions | undef
   return listing === undefined ? undefined : countIn(listing);
 }
 
-/** What a command in the program's folder prints; one-shot, so that no list of processes shows it. */
+/** The output of a command in the program's folder; one-shot, so that it appears in no list of processes. */
 async function ask(
   { client, adapter, cwd, env = {}, envPolicy = defaultEnvPolicy }: Place,
   command: readonly string[],
 ): Promise<string | undefined> {
-  // The command gets what its server has, unless told otherwise; the program may not.
+  // By default the command inherits the server's whole environment, but the program may not.
   const isInherited = (name: string) => envPolicy.inherit === 'all' || (envPolicy.inherit === 'core' && name === 'HOME');
   const own = adapter.sessions?.variables.flatMap((name) => (isInherited(name) ? [] : [[name, null] as const])) ?? [];
   const variables = { ...Object.fromEntries(own), ...env, LC_ALL: 'C' };
@@ -45,7 +45,7 @@ async function ask(
     const { exitCode, stdout } = await client.exec(command, { cwd, env: variables, ...limits });
     return exitCode === 0 && stdout.length < maxListingBytes ? stdout : undefined;
   } catch {
-    return undefined; // no such folder, no shell, or no server: the start of the program will tell
+    return undefined; // no such folder, no shell, or no server: starting the program will report it
   }
 }
 

@@ -1,4 +1,4 @@
-// What went wrong in a run, in a sentence for people. There is always one: where the program has said nothing, what was seen is told.
+// What went wrong in a run, in a sentence for people. Never empty: if the program reported nothing, it describes how the program ended.
 
 import type { Ending } from '../protocol/index.js';
 import type { TurnResult } from './agent-event.js';
@@ -6,33 +6,33 @@ import type { OutcomeKind, RunFacts, Verdict } from './outcome.js';
 
 /** Never empty. */
 export function problemOf(kind: Exclude<OutcomeKind, 'completed'>, facts: RunFacts): string {
-  const told = [facts.turn?.problem, facts.lastWords].find((words) => words !== undefined && words.trim() !== '')?.trim();
+  const reported = [facts.turn?.problem, facts.lastWords].find((words) => words !== undefined && words.trim() !== '')?.trim();
   switch (kind) {
     case 'idleTimedOut':
     case 'timedOut':
-      return [expiry(facts.verdict), told].filter((part) => part !== undefined).join('; ');
+      return [expiry(facts.verdict), reported].filter((part) => part !== undefined).join('; ');
     case 'interrupted':
-      return told ?? 'the run was interrupted before its turns had ended';
+      return reported ?? 'the run was interrupted before its turns had ended';
     case 'rateLimited':
-      return told ?? 'a rate limit stands in the way';
+      return reported ?? 'blocked by a rate limit';
     case 'lost':
-      return told ?? 'the server was lost, and with it the knowledge of how the program ended';
+      return reported ?? 'the server was lost, so it is unknown how the program ended';
     case 'failed':
     case 'neverStarted':
-      // The last words of a program that exited well are no explanation by themselves.
-      if (told !== undefined && facts.turn?.problem === undefined && hasExitedWell(facts.exit))
-        return `${ending(facts)}: ${told}`;
-      return told ?? ending(facts);
+      // The last output of a program that exited with 0 is not an explanation on its own.
+      if (reported !== undefined && facts.turn?.problem === undefined && hasExitedWell(facts.exit))
+        return `${ending(facts)}: ${reported}`;
+      return reported ?? ending(facts);
   }
 }
 
-/** Of a turn that ended with an error. */
+/** Why a turn ended with an error. */
 export function failureOf({ text, reason }: TurnResult): string {
-  return [text, reason].find((words) => words.trim() !== '') ?? 'the turn failed, and the program did not say why';
+  return [text, reason].find((words) => words.trim() !== '') ?? 'the turn failed and the program gave no reason';
 }
 
 function expiry(verdict: Verdict | undefined): string {
-  if (verdict === undefined || !('watchdog' in verdict)) return 'time was up';
+  if (verdict === undefined || !('watchdog' in verdict)) return 'a time limit was exceeded';
   const limit = `${verdict.limitMs / 1_000} s`;
   switch (verdict.watchdog) {
     case 'idle':
@@ -59,7 +59,7 @@ function exitWords(exit: Ending): string {
     case 'code':
       return `exited with code ${exit.code}`;
     case 'signal':
-      return `was ended by ${exit.signal}`;
+      return `was killed by ${exit.signal}`;
     case 'lost':
       return 'was lost';
   }

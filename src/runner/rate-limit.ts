@@ -1,12 +1,12 @@
-// The rate limit that stands in the way of a turn, and how long to wait until it is lifted.
+// The rate limit that blocks a turn, and how long to wait until it is lifted.
 
 import type { Clock } from '../base/clock.js';
 
-/** Until a rate limit of unknown length is tried again. */
+/** Wait before retrying when a rate limit has no known end. */
 const defaultBackoffMs = 5 * 60_000;
 
 export interface Block {
-  /** Milliseconds since the Unix epoch; undefined when the program did not say. */
+  /** Milliseconds since the Unix epoch; undefined when the program did not report it. */
   readonly resetsAt: number | undefined;
 }
 

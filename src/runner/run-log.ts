@@ -1,5 +1,5 @@
-// One append-only JSON-lines file per run: every event with its time and number. Written as events happen, so that a crash costs at
-// most the line being written; a torn last line is passed over when it is read.
+// One append-only JSON-lines file per run: every event with its time and sequence number. Written as events happen, so a crash loses at
+// most the line being written; a reader skips a torn last line.
 
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import type { AgentEvent } from './agent-event.js';
 import type { AgentOptions } from './agent-options.js';
 import { type RunWriter, isGone, thisWriter } from './run-writer.js';
 
-/** Written first: what the run was asked to do. */
+/** The first line: what the run was asked to do. */
 export interface RunHeader {
   readonly type: 'run';
   readonly runId: string;
@@ -18,13 +18,13 @@ export interface RunHeader {
   readonly resume?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly at: number;
-  /** The program that wrote the log. Absent in logs of earlier versions. */
+  /** The process that wrote the log. Absent in logs of earlier versions. */
   readonly writer?: RunWriter;
 }
 
 export type LogLine = RunHeader | AgentEvent;
 
-/** With an id of its own. */
+/** Generates the id of the run. */
 export function runHeader({ adapter, cwd, resume, labels = {} }: AgentOptions, at: number): RunHeader {
   return {
     ...{ type: 'run', runId: runIdAt(at), adapter: adapter.name, cwd },
@@ -34,7 +34,7 @@ export function runHeader({ adapter, cwd, resume, labels = {} }: AgentOptions, a
   };
 }
 
-/** In the order of time when sorted. */
+/** Sorts by time. */
 function runIdAt(at: number): string {
   return `${new Date(at).toISOString().replaceAll(/[:.]/g, '-')}-${crypto.randomUUID().slice(0, 8)}`;
 }
@@ -43,7 +43,7 @@ export class RunLog {
   readonly path: string;
   readonly #descriptor: number;
 
-  /** The folder is made when it is missing. Only the owner can read what agents were told and said. */
+  /** Creates the folder if it is missing. Only the owner can read it, because it contains the agents' prompts and answers. */
   constructor(folder: string, header: RunHeader) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.path = path.join(folder, `${header.runId}.jsonl`);
@@ -51,7 +51,7 @@ export class RunLog {
     this.append({ ...header, writer: thisWriter() });
   }
 
-  /** Closes the file when it cannot be written: nothing can follow a torn line. */
+  /** Closes the file when writing fails: nothing can follow a torn line. */
   append(line: LogLine): void {
     const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
     try {
@@ -62,7 +62,7 @@ export class RunLog {
     }
   }
 
-  /** Throws when the disk turns out to have no room for what it had taken; the file is closed all the same. */
+  /** Throws when the disk turns out to be full only now, on fsync; the file is closed anyway. */
   close(): void {
     try {
       fsyncSync(this.#descriptor);
@@ -72,7 +72,7 @@ export class RunLog {
   }
 }
 
-/** Names of the runs in a folder, oldest first; none when there is no such folder yet. */
+/** Names of the runs in a folder, oldest first; none when the folder does not exist yet. */
 export function runsIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
@@ -82,19 +82,19 @@ export function runsIn(folder: string): string[] {
 }
 
 export interface ReadRunOptions {
-  /** Go on with what is written until the run has ended, or until its writer is gone: then the last line is not `ended`. */
+  /** Keep reading new lines until the run has ended or its writer is gone; in the latter case the last line is not `ended`. */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** How often a follower looks for more. */
+/** How often a follower checks for new lines. */
 const lookMs = 100;
 const readBytes = 64 * 1024;
 
-/** Longest line that is kept while it is read: the longest line of a program (64 MiB), every byte of it escaped in JSON, and its frame. */
+/** The longest line kept while reading: the longest line of a program (64 MiB) with every byte escaped in JSON, plus its envelope. */
 const maxLineBytes = 6 * 64 * 1024 * 1024 + 64 * 1024;
 
-/** The lines of a run. A line that cannot be read, as a torn one, is passed over. */
+/** The lines of a run. Skips a line that cannot be parsed, such as a torn one. */
 export async function* readRun(file: string, { follow = false, signal }: ReadRunOptions = {}): AsyncGenerator<LogLine> {
   await using handle = await open(file, 'r');
   const lines = new LogLines();
@@ -108,7 +108,7 @@ export async function* readRun(file: string, { follow = false, signal }: ReadRun
     }
     if (bytesRead > 0) continue;
     if (isLastLook || signal?.aborted === true) return;
-    // A writer that is gone may have written between our read and its end.
+    // The writer may have written more between our last read and its end.
     isLastLook = lines.writer !== undefined && isGone(lines.writer);
     if (!isLastLook) await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
@@ -118,7 +118,7 @@ export async function* readRun(file: string, { follow = false, signal }: ReadRun
 class LogLines {
   readonly #splitter = new LineSplitter(maxLineBytes);
   #isCut = false;
-  /** As the header names it. */
+  /** From the header. */
   writer: RunWriter | undefined;
 
   *push(bytes: Uint8Array): Generator<LogLine> {

@@ -1,4 +1,4 @@
-// Everything that happens in a run, numbered and timed: in memory for its readers, and in a file for later.
+// Everything that happens in a run, numbered and timestamped: in memory for current readers, and in a file for later.
 
 import type { Clock } from '../base/clock.js';
 import type { AgentEvent, EventBody } from './agent-event.js';
@@ -22,17 +22,17 @@ export class RunRecord {
     return this.#file?.path;
   }
 
-  /** For an outcome: why the file does not hold every event, as far as is known by now. */
+  /** For the outcome: why the file does not hold every event, as far as is known yet. */
   get logProblem(): { readonly logProblem?: string } {
     return this.#fileProblem === undefined ? {} : { logProblem: this.#fileProblem };
   }
 
-  /** Everything after this number, then what comes. */
+  /** Everything after this sequence number, then new events. */
   read(afterSeq = 0): AsyncGenerator<SeenEvent> {
     return this.#events.read(afterSeq);
   }
 
-  /** Number of the last event. */
+  /** Sequence number of the last event. */
   get lastSeq(): number {
     return this.#events.nextSeq - 1;
   }
@@ -43,7 +43,7 @@ export class RunRecord {
     try {
       this.#file?.append(event);
     } catch (error) {
-      // A full disk is no reason to end an agent's work; the readers of the events are told.
+      // A full disk is no reason to end an agent's work; readers get a status event instead.
       this.#file = undefined;
       this.#fileProblem = error instanceof Error ? error.message : String(error);
       this.add({ type: 'status', status: `the log can no longer be written: ${this.#fileProblem}` }, turn);
@@ -55,7 +55,7 @@ export class RunRecord {
     try {
       this.#file?.close();
     } catch (error) {
-      // The events are over; only the outcome can tell.
+      // No more events can be added; only the outcome can report this.
       this.#fileProblem = error instanceof Error ? error.message : String(error);
     }
   }

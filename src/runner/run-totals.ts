@@ -1,5 +1,5 @@
-// What the runs in a log folder have used. Programs report running totals of a session, so a run that resumed one has used only
-// what was added since.
+// Usage of the runs in a log folder. Programs report running totals of a session, so a run that resumed one is charged only for what was
+// added since.
 
 import path from 'node:path';
 import type { OutcomeKind } from './outcome.js';
@@ -11,13 +11,13 @@ export interface RunSummary {
   readonly runId: string;
   readonly adapter: string;
   readonly cwd: string;
-  /** When it was started, in milliseconds since the Unix epoch. */
+  /** Start time, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly sessionId: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** Undefined while it runs, and when its end was never written. */
   readonly outcome: OutcomeKind | undefined;
-  /** No end was written, and the program that ran it is gone. False also where that cannot be told, as from another machine. */
+  /** No end was written, and the process that ran it is gone. Also false when that cannot be determined, as on another machine. */
   readonly hasCrashed: boolean;
   /** Of this run alone. */
   readonly usage: Usage;
@@ -25,7 +25,7 @@ export interface RunSummary {
 
 const nothing: Usage = { models: {} };
 
-/** Oldest first. Files that are no logs of runs are passed over. */
+/** Oldest first. Skips files that are not run logs. */
 export async function summarizeRuns(folder: string): Promise<RunSummary[]> {
   const summaries: RunSummary[] = [];
   const sessions = new Map<string, Usage>();
@@ -40,7 +40,7 @@ export async function summarizeRuns(folder: string): Promise<RunSummary[]> {
   return summaries;
 }
 
-/** Of all runs in the folder together. */
+/** Total usage of all runs in the folder. */
 export async function totals(folder: string): Promise<Usage> {
   return (await summarizeRuns(folder)).reduce((sum, { usage }) => addUsage(sum, usage), nothing);
 }

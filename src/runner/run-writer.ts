@@ -1,5 +1,5 @@
-// Which program writes a log, and whether it still lives. Calls a writer gone only when that is certain: a number of a process on another
-// machine or in another container says nothing here.
+// Which process writes a log, and whether it is still alive. Calls a writer gone only when that is certain: a pid from another machine or
+// another container means nothing here.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -7,20 +7,20 @@ import { hostname } from 'node:os';
 export interface RunWriter {
   readonly pid: number;
   readonly host: string;
-  /** The kernel's name for the time since it was started; undefined where there is no /proc, as are the members below. */
+  /** The kernel's boot id; undefined where there is no /proc, like the members below. */
   readonly boot?: string | undefined;
-  /** Where the pid counts: a container has its own. */
+  /** The namespace that the pid belongs to: a container has its own. */
   readonly pidNamespace?: string | undefined;
-  /** When the process was started, by the kernel's count: tells it from a later one with the same pid. */
+  /** When the process was started, in the kernel's clock ticks: distinguishes it from a later process with the same pid. */
   readonly birth?: string | undefined;
 }
 
-/** This program. */
+/** This process. */
 export function thisWriter(): RunWriter {
   return { pid: process.pid, ...thisPlace(), birth: unlessUnreadable(() => birthOf(process.pid)) };
 }
 
-/** True when it is certain that the program has ended. */
+/** True when it is certain that the process has ended. */
 export function isGone({ pid, host, boot, pidNamespace, birth }: RunWriter): boolean {
   const here = thisPlace();
   if (host !== here.host) return false;
@@ -43,15 +43,16 @@ function thisPlace(): Pick<RunWriter, 'host' | 'boot' | 'pidNamespace'> {
   };
 }
 
-/** Undefined for a process of which only the exit status is left. Throws when there is no such process, and where there is no /proc. */
+/** Undefined for a zombie. Throws when there is no such process, and where there is no /proc. */
 function birthOf(pid: number): string | undefined {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name comes second, in parentheses, and may hold blanks and parentheses itself; the state is the third field, the birth the 22nd.
+  // The name is the second field, in parentheses, and may itself contain blanks and parentheses; the state is the third field, the start
+  // time the 22nd.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
 }
 
-/** What cannot be read here is not known: macOS has no /proc, and a sandbox may hide parts of it. */
+/** Undefined if reading fails: macOS has no /proc, and a sandbox may hide parts of it. */
 function unlessUnreadable(read: () => string | undefined): string | undefined {
   try {
     return read();

@@ -1,5 +1,5 @@
-// One prompt and its consequences: the program is asked, once more after a rate limit or without its old session, until it has answered
-// or nothing more can be tried. Knows nothing of the turns before and after it.
+// One prompt and what follows from it: the prompt is resent after a rate limit, or without the session that could not be resumed, until the
+// program has answered or nothing is left to try. Knows nothing of other turns.
 
 import type { Clock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
@@ -15,10 +15,10 @@ import { type Block, pause, waitMs } from './rate-limit.js';
 import { type Usage, nothingUsed, turnUsage } from './usage.js';
 import type { Watchdogs } from './watchdogs.js';
 
-/** The result of a turn that its program did not end. */
+/** The result of a turn whose program ended before answering. */
 export const cutOff: TurnResult = { isError: true, reason: 'processEnded', text: '' };
 
-/** What the turns of a run share. */
+/** Shared by the turns of a run. */
 export interface TurnContext {
   readonly options: AgentOptions;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface TurnContext {
   readonly watchdogs: Watchdogs;
   readonly known: Known;
   readonly emit: (body: EventBody) => void;
-  /** Aborted when the run is being ended: then nothing is tried any more. */
+  /** Aborted when the run is being ended: nothing more is tried then. */
   readonly ending: AbortSignal;
 }
 
@@ -34,7 +34,7 @@ type Stage =
   /** Before an attempt, or waiting for a rate limit. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'asking'; readonly answer: Deferred<TurnResult> }
-  /** The end of the turn was told; its process may take longer to exit. */
+  /** The turn's end has been reported; its process may take longer to exit. */
   | { readonly kind: 'answered' };
 
 export class RunningTurn implements TurnFacts {
@@ -45,7 +45,7 @@ export class RunningTurn implements TurnFacts {
   readonly #prompt: string;
   readonly #context: TurnContext;
   #stage: Stage = { kind: 'idle' };
-  /** What the session had used before; undefined when that is not known, as of a session that was resumed. */
+  /** The session's usage before this turn; undefined when it is unknown, as for a resumed session. */
   #usageBefore: Usage | undefined;
   #result = cutOff;
 
@@ -61,7 +61,7 @@ export class RunningTurn implements TurnFacts {
     return this.#stage.kind === 'answered';
   }
 
-  /** True until it has ended well. */
+  /** True until the turn has succeeded. */
   get isError(): boolean {
     return this.#result.isError;
   }
@@ -76,21 +76,21 @@ export class RunningTurn implements TurnFacts {
     return this.#result;
   }
 
-  /** The program has said that the turn is over. */
-  ended(told: TurnResult): void {
+  /** The program has reported the end of the turn. */
+  ended(reported: TurnResult): void {
     const { known, program, watchdogs } = this.#context;
-    const result = { ...told, ...turnUsage(known.usage, this.#usageBefore) };
+    const result = { ...reported, ...turnUsage(known.usage, this.#usageBefore) };
     const stage = this.#stage;
     if (result.isError) this.problem = failureOf(result);
-    // The program has said that there is no such session. It ends, and with it the attempt; nothing was under way.
-    if (result.isError && this.#isResumeInVain) return void program.letExit('although it had no session');
-    if (result.isError && this.#isToWait) watchdogs.pause(); // the turn goes on when the limit is lifted
+    // The program reported that the session does not exist. It exits, which ends the attempt; no work was in progress.
+    if (result.isError && this.#isResumeInVain) return void program.letExit('after failing to resume its session');
+    if (result.isError && this.#isToWait) watchdogs.pause(); // the turn resumes when the limit is lifted
     else this.#close(result);
     known.progress = 'started';
     if (stage.kind === 'asking') stage.answer.resolve(result);
   }
 
-  /** False when it did not need its process any more. */
+  /** False when the turn no longer needed its process. */
   processEnded(): boolean {
     if (this.#stage.kind === 'asking') this.#stage.answer.resolve(cutOff);
     return this.#stage.kind === 'asking';
@@ -109,26 +109,26 @@ export class RunningTurn implements TurnFacts {
     } catch (error) {
       if (error instanceof ConnectionClosedError) known.isServerLost = true;
       this.problem = error instanceof Error ? error.message : String(error);
-      await program.process?.end(); // without its prompt it would wait for ever
+      await program.process?.end(); // without its prompt it would wait forever
       return cutOff;
     } finally {
       if (!this.isAnswered) this.#stage = { kind: 'idle' };
     }
   }
 
-  /** Rejects when the program could not be started or the prompt could not be written. */
+  /** Rejects when the program cannot be started or the prompt cannot be written. */
   async #deliver(process: AgentProcess): Promise<void> {
     const { program, known, ending } = this.#context;
     await process.started;
-    if (ending.aborted) return; // the program is being ended, and must not begin what it is asked for
+    if (ending.aborted) return; // the program is being terminated and must not start on this prompt
     const status = await process.put(this.#prompt).catch((error: unknown) => {
       known.progress = 'started';
       throw error;
     });
     if (status === 'accepted') return;
-    // The program is about to end, and may have last words; one that goes on without its stdin can take no turn.
+    // The program is probably about to exit, perhaps with an explanation; if it keeps running without stdin, it cannot take a turn.
     await program.letExit('after closing its stdin');
-    this.problem ??= 'the program has closed its stdin, so the prompt could not be written';
+    this.problem ??= 'the program closed its stdin, so the prompt could not be written';
   }
 
   #close(result: TurnResult): void {
@@ -137,17 +137,17 @@ export class RunningTurn implements TurnFacts {
     this.#context.emit({ type: 'turnEnded', result });
   }
 
-  /** The session to resume was named, and the program has not found it. */
+  /** A session to resume was named, but the program has not found it. */
   get #isResumeInVain(): boolean {
     const { sessionId, resume } = this.#context.known;
     return resume !== undefined && sessionId === undefined;
   }
 
-  /** False unless a session could not be resumed, and may be done without. */
+  /** True after a session could not be resumed, if the caller allows starting a new one. */
   #retryWithoutResume(): boolean {
     const { options, known, emit, ending } = this.#context;
     if (!this.#isResumeInVain || ending.aborted || options.ifDead !== 'startFresh') return false;
-    emit({ type: 'status', status: `session ${known.resume} could not be resumed; started afresh` });
+    emit({ type: 'status', status: `session ${known.resume} could not be resumed; starting a new one` });
     delete known.resume;
     this.#usageBefore = nothingUsed;
     this.problem = undefined;
@@ -159,7 +159,7 @@ export class RunningTurn implements TurnFacts {
     return this.block !== undefined && options.onRateLimit === 'wait' && !ending.aborted;
   }
 
-  /** Waits until the rate limit is lifted; false when there is none, or the run is not to wait. */
+  /** Waits until the rate limit is lifted; false when there is none, or the run must not wait. */
   async #waitForRateLimit(): Promise<boolean> {
     const { clock, emit, watchdogs, ending } = this.#context;
     if (this.block === undefined || !this.#isToWait) return false;

@@ -1,12 +1,12 @@
-// A process on a Sluice, in the shape of a child process that the Claude Agent SDK asks for: an SDK program runs elsewhere by one line,
-// `spawnClaudeCodeProcess: sluiceSpawn(client)`.
+// A process on a Sluice server, in the shape of the child process that the Claude Agent SDK expects. One line runs an SDK program
+// elsewhere: `spawnClaudeCodeProcess: sluiceSpawn(client)`.
 
 import { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import type { Client, ProcessHandle } from '../client/index.js';
 import type { Ending } from '../protocol/index.js';
 
-/** What the SDK hands in. */
+/** What the SDK passes in. */
 export interface SdkSpawnOptions {
   readonly command: string;
   readonly args: readonly string[];
@@ -15,7 +15,7 @@ export interface SdkSpawnOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What it wants back. */
+/** What the SDK expects in return. */
 export interface SdkProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
@@ -37,7 +37,7 @@ export interface Subscribe {
   (event: 'error', listener: ErrorListener): void;
 }
 
-/** The program's stderr goes to `onStderr`, or nowhere. Everything it started is ended with it. */
+/** The program's stderr goes to `onStderr`, or is discarded. Everything that the program started is terminated with it. */
 export function sluiceSpawn(
   client: Client,
   { onStderr = () => {} }: { readonly onStderr?: (bytes: Uint8Array) => void } = {},
@@ -64,7 +64,7 @@ class SpawnedProcess implements SdkProcess {
     this.#handle = client.start({
       argv: [command, ...args],
       env: Object.fromEntries(variables),
-      envPolicy: { inherit: 'none' }, // the SDK has put the whole environment together
+      envPolicy: { inherit: 'none' }, // the SDK provides the complete environment
       io: { kind: 'pipe', stdin: 'open' },
       ...(cwd === undefined ? {} : { cwd }),
     });
@@ -94,7 +94,7 @@ class SpawnedProcess implements SdkProcess {
       signal === 'SIGTERM' || signal === 'SIGKILL'
         ? handle.terminate(signal === 'SIGKILL' ? { forceAfterMs: 0 } : {})
         : handle.signal(signal);
-    this.#handle.then(send).catch(() => {}); // told by 'exit' or 'error'
+    this.#handle.then(send).catch(() => {}); // reported by 'exit' or 'error'
     return true;
   }
 
@@ -108,7 +108,7 @@ class SpawnedProcess implements SdkProcess {
 
   #ended(ending: Ending): void {
     if (ending.kind === 'code') this.#exitCode = ending.code;
-    // What was not seen is no success.
+    // An ending that was not observed must not look like success.
     else if (ending.kind === 'lost') this.#exitCode = -1;
     else this.#signalCode = ending.signal;
     this.#events.emit('exit', this.#exitCode, this.#signalCode);

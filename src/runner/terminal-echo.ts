@@ -1,15 +1,16 @@
-// What a terminal shows again of what was typed into it. It comes between the program's own lines, and must not be taken for one of them.
+// Removes the echo of typed input from a terminal's output, where it appears between the program's own lines and must not be mistaken for
+// one.
 
-/** The end-of-input key as a terminal shows it, and how it is taken back. */
+/** The echo of the end-of-input key, and the backspaces that erase it. */
 const endKey = /\^D[\b]*/g;
 
-/** A prompt of more lines than this is not followed to its end; what is shown of the rest comes through as text. */
+/** Of a longer prompt only the last lines are recognised; the echo of the others comes through as text. */
 const maxTypedLines = 10_000;
 
 export class TerminalEcho {
-  /** Typed, and not yet shown. */
+  /** Typed, and not yet echoed. */
   #typed: string[] = [];
-  /** The last line was typed without a line feed, so what the program prints next stands behind it. */
+  /** The last typed line had no line feed, so the program's next output follows it on the same line. */
   #isLineOpen = false;
 
   typed(text: string): void {
@@ -18,7 +19,7 @@ export class TerminalEcho {
     this.#isLineOpen = !text.endsWith('\n');
   }
 
-  /** The line without what it shows of typed ones, each of which is shown once and in its order; empty when nothing else is in it. */
+  /** The line without the echo of typed lines, each of which is echoed once and in order; empty when it contains nothing else. */
   strip(line: string): string {
     const open = this.#isLineOpen ? this.#typed.at(-1) : undefined;
     if (this.#typed.length === 0) return line;

@@ -1,4 +1,4 @@
-// Whether a process or anything below it has done something, as seen by `ps` on the machine it runs on.
+// Whether a process or one of its descendants has done any work, according to `ps` on the machine that it runs on.
 
 import type { Client } from '../client/index.js';
 
@@ -6,25 +6,25 @@ import type { Client } from '../client/index.js';
 export type TreeActivity = ReadonlyMap<number, Activity>;
 
 interface Activity {
-  /** Processor time used so far; `ps` has it in whole seconds. */
+  /** Processor time used so far; `ps` reports whole seconds. */
   readonly seconds: number;
-  /** On a processor, or waiting for a disk, at this very moment. */
+  /** On a processor, or waiting for a disk, at this moment. */
   readonly isBusy: boolean;
 }
 
 const lookTimeoutMs = 5_000;
 
-/** Undefined when it cannot be found out. */
+/** Undefined when it cannot be determined. */
 export async function treeActivity(client: Client, pid: number): Promise<TreeActivity | undefined> {
   try {
     const { exitCode, stdout } = await client.exec(['ps', '-A', '-o', 'pid=,ppid=,state=,time='], { timeoutMs: lookTimeoutMs });
     return exitCode === 0 ? treeIn(stdout, pid) : undefined;
   } catch {
-    return undefined; // no ps there, or no server to ask
+    return undefined; // no ps on that machine, or no server
   }
 }
 
-/** A process has come or gone, has used more processor time, or is busy now. Without a look before, only the last can be told. */
+/** A process has started or ended, has used more processor time, or is busy now. Without an earlier look, only the last can be detected. */
 export function hasWorked(before: TreeActivity | undefined, now: TreeActivity): boolean {
   if (before !== undefined && before.size !== now.size) return true;
   return [...now].some(([pid, { seconds, isBusy }]) => isBusy || (before !== undefined && before.get(pid)?.seconds !== seconds));

@@ -1,7 +1,7 @@
-// Tokens and cost of a session, per model. Programs report running totals: the latest is taken, never a sum.
+// Tokens and cost of a session, per model. Programs report running totals: the latest replaces the previous one, they are never summed.
 
 export interface ModelUsage {
-  /** Without those that were read from a cache or written to one: each token counts once. */
+  /** Excludes tokens read from or written to a cache: each token counts once. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
@@ -9,18 +9,18 @@ export interface ModelUsage {
 }
 
 export interface Usage {
-  /** By the model's name; `unknown` where the program does not tell. */
+  /** By the model's name; `unknown` when the program does not name it. */
   readonly models: Readonly<Record<string, ModelUsage>>;
-  /** Absent where the program does not tell. */
+  /** Absent when the program does not report it. */
   readonly costUsd?: number;
 }
 
-/** By a session that has just begun. */
+/** The usage of a new session. */
 export const nothingUsed: Usage = { models: {} };
 
 const nothing: ModelUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** What was used since `before`; both are running totals of the same session. */
+/** Usage since `before`; both are running totals of the same session. */
 export function usageSince(total: Usage, before: Usage | undefined): Usage {
   const models = Object.entries(total.models).map(([model, now]): [string, ModelUsage] => {
     const then = before?.models[model] ?? nothing;
@@ -30,12 +30,12 @@ export function usageSince(total: Usage, before: Usage | undefined): Usage {
   return { models: Object.fromEntries(models), ...cost };
 }
 
-/** Of a turn alone, for its result; nothing where it cannot be told. */
+/** The usage of one turn, for its result; empty when it cannot be determined. */
 export function turnUsage(total: Usage | undefined, before: Usage | undefined): { readonly usage?: Usage } {
   return total === undefined || before === undefined ? {} : { usage: usageSince(total, before) };
 }
 
-/** Of several sessions together. */
+/** Total of two sessions. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const names = new Set([...Object.keys(one.models), ...Object.keys(other.models)]);
   const models = [...names].map((model): [string, ModelUsage] => {

@@ -1,12 +1,12 @@
-// The clocks that watch a turn and a run. They say when something has gone on for too long, or when nothing has happened; what follows
-// from that is the run's business.
+// The timers that watch a turn and a run. They report when something takes too long or nothing happens; the run decides what to do about
+// it.
 
 import type { Clock, Timer } from '../base/clock.js';
 import { type TreeActivity, hasWorked } from './tree-activity.js';
 
 /** A limit that is undefined never expires. */
 export interface WatchdogLimits {
-  /** A turn without output and without any other sign of work for this long is given up. */
+  /** A turn is given up after this long without output or any other sign of work. */
   readonly idleTimeoutMs: number | undefined;
   readonly turnTimeoutMs: number | undefined;
   readonly totalTimeoutMs: number | undefined;
@@ -19,15 +19,15 @@ export type WatchdogName = 'idle' | 'turn' | 'total';
 export interface WatchdogsContext {
   readonly clock: Clock;
   readonly limits: WatchdogLimits;
-  /** What the program's processes have done so far; undefined when that cannot be found out. Never rejects. */
+  /** What the program's processes have done so far; undefined when that cannot be determined. Never rejects. */
   readonly look: () => Promise<TreeActivity | undefined>;
   /** `limitMs` is the limit that was exceeded. */
   readonly expired: (watchdog: WatchdogName, limitMs: number) => void;
 }
 
 /**
- * How often a silent program is looked at in one idle timeout. Work shows only between two looks, so the first ones come before the
- * timeout. Four notice the end of work late by a quarter of the timeout at most, and each costs one `ps`.
+ * How often a silent program is checked within one idle timeout. Work shows only as a difference between two looks, so the first ones come
+ * before the timeout. With four, the end of work is noticed at most a quarter of the timeout late, and each look costs one `ps`.
  */
 const looksPerTimeout = 4;
 
@@ -36,13 +36,13 @@ export class Watchdogs {
   readonly #total: Timer | undefined;
   #state: 'betweenTurns' | 'watching' | 'paused' = 'betweenTurns';
   #turn: Timer | undefined;
-  /** What is left of the turn's time, as of `#turnResumedAt`. */
+  /** What remains of the turn's time, as of `#turnResumedAt`. */
   #turnLeftMs: number | undefined;
   #turnResumedAt = 0;
   #idle: Timer | undefined;
-  /** Output, or work that a look has found. */
+  /** Time of the last output, or of work that a look has found. */
   #lastSignAt = 0;
-  /** Counts output, so that a look that was overtaken by output is recognised. */
+  /** Counts output, to recognise a look that output has overtaken. */
   #outputs = 0;
   #lastLook: TreeActivity | undefined;
   #looking: Promise<void> | undefined;
@@ -57,7 +57,7 @@ export class Watchdogs {
     this.#watch();
   }
 
-  /** The program waits for something that is not its own fault: neither the turn's time nor the idle time passes until `resume`. */
+  /** The program waits for something that is not its fault: neither the turn's time nor the idle time passes until `resume`. */
   pause(): void {
     if (this.#state !== 'watching') return;
     this.#stopTimers();
@@ -105,7 +105,7 @@ export class Watchdogs {
     return ms === undefined ? undefined : this.#context.clock.after(Math.max(ms, 0), () => this.#expire(name));
   }
 
-  /** One timer however much output there is: it checks when it fires, and goes back to sleep for the rest. */
+  /** A single timer however much output there is: when it fires it checks, and sleeps for the remaining time. */
   #watchIdle(): void {
     const { idleTimeoutMs } = this.#context.limits;
     if (idleTimeoutMs === undefined) return;
@@ -118,8 +118,8 @@ export class Watchdogs {
     const timer = this.#idle;
     if (this.#silentMs() >= idleTimeoutMs) {
       await this.#looking;
-      await this.#look(); // work may have begun since the look before
-      if (this.#idle !== timer) return; // the turn ended or was paused meanwhile
+      await this.#look(); // work may have begun since the last look
+      if (this.#idle !== timer) return; // the turn has ended or was paused in the meantime
       if (this.#silentMs() >= idleTimeoutMs) return this.#expire('idle');
     } else if (this.#silentMs() >= this.#lookMs(idleTimeoutMs)) {
       this.#looking ??= this.#look().finally(() => (this.#looking = undefined));

@@ -84,7 +84,7 @@ describe('sluice agent run', () => {
     assert.equal(status, 0);
     assert.match(
       stdout,
-      /\ncompleted; signal SIGTERM; the program did not exit within 0\.2 s after its last turn, and was ended\n$/,
+      /\ncompleted; signal SIGTERM; the program did not exit within 0\.2 s after its last turn, and was terminated\n$/,
     );
   });
 

@@ -1,5 +1,6 @@
-// Plays scenarios with a real agent program under the runner, on every kind of client, and says what holds. What is the same for every
-// program is checked of every run here: its events have no holes, its file tells the same, and nothing of it is left running.
+// Plays scenarios with a real agent program under the runner, on every kind of client, and reports the results. What must hold for every
+// program is checked for every run here: its events have no gaps, its file contains the same events, and none of its processes is left
+// running.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -20,49 +21,49 @@ import { eventuallyNone, kill, processesWith } from './marked-processes.mjs';
  * @typedef {object} Stage
  * @property {Kind} kind
  * @property {import('sluice').Client} client
- * @property {string} [url] of the server; absent where none listens
+ * @property {string} [url] of the server; absent if none listens
  * @property {string} folder where the agent starts
- * @property {(options: object) => import('sluice/runner').AgentRun} start with the stage's client, program and environment
- * @property {(url: string) => Promise<import('sluice').Client>} connect closed after the scenario
- * @property {() => Promise<number>} agentPid of the only process that the client has running
- * @property {() => void} killServer with SIGKILL
- * @property {Record<string, string>} env of the agent
- * @property {() => number[]} running pids of the agent and what it has started
+ * @property {(options: object) => import('sluice/runner').AgentRun} start uses the stage's client, program and environment
+ * @property {(url: string) => Promise<import('sluice').Client>} connect the client is closed after the scenario
+ * @property {() => Promise<number>} agentPid pid of the client's only running process
+ * @property {() => void} killServer sends SIGKILL
+ * @property {Record<string, string>} env environment of the agent
+ * @property {() => number[]} running pids of the agent and its descendants
  *
  * @typedef {'inProcess' | 'websocket' | 'stdio'} Kind
  *
  * @typedef {object} Scenario
  * @property {string} about
- * @property {readonly Kind[]} [on] the kinds of client it is for; without it, all
+ * @property {readonly Kind[]} [on] the kinds of client it is for; all when absent
  * @property {(stage: Stage) => Promise<void>} play
  *
- * @typedef {object} Agent what a scenario runs, made anew for each
+ * @typedef {object} Agent what a scenario runs; each has its own
  * @property {import('sluice/runner').AgentAdapter} adapter
  * @property {Record<string, string>} env
  * @property {readonly string[]} [args]
- * @property {object} [props] more for the scenario: the model, above all
+ * @property {object} [props] additional properties for the scenario, such as the model
  * @property {() => Promise<void>} close
  */
 
 /** @type {readonly Kind[]} */
 const allKinds = ['inProcess', 'websocket', 'stdio'];
 
-/** Longest a scenario may take, in milliseconds: several times what the slowest one needs. */
+/** Time limit for a scenario, in milliseconds: several times what the slowest one needs. */
 const scenarioMs = 60_000;
 
-/** A run that is still under way then is ended, in milliseconds, so that a scenario fails with its events and not for lack of time. */
+/** Time limit for a run, in milliseconds: shorter, so that a scenario fails with its events and not by its own time limit. */
 const runMs = 40_000;
 
-/** Patience with what has been asked to end, in milliseconds. */
+/** How long to wait for something that was asked to end, in milliseconds. */
 const endMs = 8_000;
 
-/** Longest a server may take to say where it listens, in milliseconds. */
+/** How long a server may take to print its address, in milliseconds. */
 const startMs = 20_000;
 
-/** How long a client tries to come back to its server, in milliseconds: long for a connection that was cut, short for a dead server. */
+/** How long a client tries to reconnect to its server, in milliseconds: long for a cut connection, short for a dead server. */
 const reconnectMs = 3_000;
 
-/** How much is shown of what was said when something failed. */
+/** How many events to show after a failure, and how much of each. */
 const shown = { events: 40, eventChars: 300 };
 
 const server = fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url));
@@ -71,10 +72,10 @@ const server = fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.ur
  * Plays all scenarios, or those named with `--only`, on all kinds of client, or those named with `--on`. Sets the exit status.
  *
  * @param {Record<string, Scenario>} scenarios
- * @param {(folder: (name: string) => string, stage: { name: string }) => Promise<Agent>} prepare given a way to make folders
+ * @param {(folder: (name: string) => string, stage: { name: string }) => Promise<Agent>} prepare gets a function that creates folders
  */
 export async function playAll(scenarios, prepare) {
-  if (process.platform !== 'linux') throw new Error('what is left running is looked for in /proc, which only Linux has');
+  if (process.platform !== 'linux') throw new Error('leftover processes are found through /proc, which only Linux has');
   const { values } = parseArgs({ options: { only: { type: 'string' }, on: { type: 'string' } } });
   const names = choice('only', values.only, Object.keys(scenarios));
   const kinds = choice('on', values.on, allKinds);
@@ -103,7 +104,7 @@ class Theatre {
     this.#prepare = prepare;
   }
 
-  /** One line that says whether the scenario passed; below it, when it did not, why, and what its runs told. */
+  /** Prints one line with the result of the scenario; if it failed, followed by the reason and the events of its runs. */
   async report(kind, name, scenario) {
     if (this.interrupted.signal.aborted) return;
     const label = `${kind} ${name}: ${scenario.about}`;
@@ -115,8 +116,8 @@ class Theatre {
       process.stdout.write(`PASS  ${label} (${Math.round(performance.now() - startedAt)} ms)\n`);
     } catch (error) {
       this.failed += 1;
-      const told = cast.runs.map(({ events }, index) => `run ${index + 1} told:\n${eventLines(events)}`);
-      process.stdout.write(`FAIL  ${label}\n${indented([error.stack, ...told].join('\n'))}\n`);
+      const transcripts = cast.runs.map(({ events }, index) => `events of run ${index + 1}:\n${eventLines(events)}`);
+      process.stdout.write(`FAIL  ${label}\n${indented([error.stack, ...transcripts].join('\n'))}\n`);
     }
   }
 
@@ -136,21 +137,21 @@ class Theatre {
       const stage = this.#stage({ kind, place, agent, folder, cast });
       await Promise.race([scenario.play(stage), rejectionOf(signal)]);
       await Promise.race([Promise.all(cast.runs.map(checkRun)), rejectionOf(signal)]);
-      await eventuallyNone(stage.running, { complaint: 'of the agent still runs', patienceMs: endMs });
+      await eventuallyNone(stage.running, { complaint: 'processes of the agent are still running', patienceMs: endMs });
     } finally {
-      const overdue = setTimeout(() => this.#killAll(), endMs); // so that closing ends, too
+      const overdue = setTimeout(() => this.#killAll(), endMs); // so that closing cannot hang
       for (const client of cast.clients) await client.close().catch(() => {}); // its server may have been killed
       await place.end();
       clearTimeout(overdue);
       await agent.close();
     }
-    await eventuallyNone(() => this.#marked(), { complaint: 'still runs after the server has ended', patienceMs: endMs });
+    await eventuallyNone(() => this.#marked(), { complaint: 'still running after the server has ended', patienceMs: endMs });
     rmSync(home, { recursive: true, maxRetries: 3 });
   }
 
   #stage({ kind, place, agent, folder, cast }) {
     const cwd = folder('work');
-    // Nothing of this program's environment: no setting of the user may matter.
+    // Inherit nothing from this program's environment: no user setting may matter.
     const env = { ...this.#env(folder), ...agent.env, E2E_ROLE: 'agent' };
     const [client] = cast.clients;
     const fixed = { client, adapter: agent.adapter, cwd, logDir: folder('runs'), totalTimeoutMs: runMs };
@@ -175,19 +176,19 @@ class Theatre {
     };
   }
 
-  /** A client of that kind, and what it is a client of. */
+  /** Opens a client of that kind, and its server if it needs one. */
   async #openPlace(kind, { folder, cast }) {
     const env = { ...this.#env(folder), E2E_ROLE: 'server' };
     if (kind === 'inProcess') {
       cast.clients.push(connectInProcess());
-      return { end: async () => {} }; // with its client
+      return { end: async () => {} }; // ends with its client
     }
     if (kind === 'stdio') {
       const args = ['--', server, 'serve', '--listen', 'stdio'];
       cast.clients.push(await launchServer({ command: process.execPath, args, env, stderr: 'ignore' }));
-      return { end: async () => {} }; // with its client
+      return { end: async () => {} }; // ends with its client
     }
-    // Allowed by its address alone, so that it can be reached by way of another port.
+    // The host without a port is allowed, so that the server can be reached through another port.
     const args = ['--', server, 'serve', '--listen', 'ws://127.0.0.1:0', '--allow-host', '127.0.0.1'];
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
     const url = await firstLineOf(child);
@@ -208,7 +209,7 @@ class Theatre {
   }
 }
 
-/** The run is over, and its file tells what its events told, of which none is missing or there twice. */
+/** Checks that the run has ended and that its file contains the same events, with none missing or repeated. */
 async function checkRun({ run, events, collected }) {
   const outcome = await run.outcome;
   await collected;
@@ -216,14 +217,14 @@ async function checkRun({ run, events, collected }) {
   assert.deepEqual(
     numbers,
     numbers.map((_, index) => index + 1),
-    'numbers of the events',
+    'sequence numbers of the events',
   );
   assert.deepEqual({ type: events.at(-1).type, outcome: events.at(-1).outcome }, { type: 'ended', outcome });
   assert.equal(outcome.sessionId, run.sessionId);
   assert.deepEqual(await linesOf(run.logFile), JSON.parse(JSON.stringify(events)), 'the events in the file of the run');
 }
 
-/** The events in the file of a run; what comes first is what was asked for. */
+/** The events in the file of a run; its first line is the header. */
 export async function linesOf(logFile) {
   const [header, ...events] = await arrayOf(readRun(logFile));
   assert.equal(header?.type, 'run', 'the first line of the file');
@@ -245,11 +246,11 @@ function collect(iterable) {
 }
 
 /**
- * What a run told, a line for each event but `status` and `launching`; pieces of one text are one line, so that it does not matter how it was cut.
+ * One line for each event except `status` and `launching`; the pieces of a text are joined, so that it does not matter how it was split.
  *
- * @param {AsyncIterable<import('sluice/runner').SeenEvent>} events of a run that is over
+ * @param {AsyncIterable<import('sluice/runner').SeenEvent>} events of a run that has ended
  */
-export async function toldBy(events) {
+export async function transcriptOf(events) {
   const lines = [];
   let lastPiece;
   for (const event of await arrayOf(events)) {
@@ -289,23 +290,23 @@ function lineOf(event) {
   }
 }
 
-/** How a turn ended, whatever it used. */
+/** How a turn ended, without its usage. */
 export async function answerTo(turn) {
   const { isError, reason, text } = await turn.result;
   return { isError, reason, text };
 }
 
-/** The first event for which it holds; fails when the run ends without one. */
+/** The first event that matches; fails when the run ends without one. */
 export async function seen(events, holds) {
   for await (const event of events) if (holds(event)) return event;
-  return assert.fail('the run ended before what the scenario waits for');
+  return assert.fail('the run ended before the event that the scenario waits for');
 }
 
-/** Looks until it holds, for as long as a run may take. */
+/** Polls until the condition holds, for as long as a run may take. */
 export async function eventually(holds) {
   const deadline = performance.now() + runMs;
   while (!holds()) {
-    assert.ok(performance.now() < deadline, `it did not come true within ${runMs} ms: ${holds}`);
+    assert.ok(performance.now() < deadline, `not true within ${runMs} ms: ${holds}`);
     await sleep(20);
   }
 }
@@ -317,7 +318,7 @@ async function firstLineOf(child) {
   return line;
 }
 
-/** With exit code 0, if it was not killed before. */
+/** Checks that the exit code is 0, unless it was killed before. */
 async function endServer(child) {
   child.kill('SIGTERM');
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -345,9 +346,9 @@ function indented(text) {
   return text.trim().replaceAll(/^/gm, '      | ');
 }
 
-/** The names in a comma-separated option, or all there are. */
+/** The names in a comma-separated option, or all names. */
 function choice(option, text, all) {
   const wanted = text?.split(',') ?? all;
-  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} must be of ${all.join(', ')}; got "${name}"`);
+  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} accepts ${all.join(', ')}; got "${name}"`);
   return wanted;
 }

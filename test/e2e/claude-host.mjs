@@ -1,4 +1,4 @@
-// A program that has claude run in-process, to be killed: writes the name of the run's file and waits for the end.
+// A program that runs claude in-process and is meant to be killed: prints the name of the run's file and waits for the end.
 
 import { connectInProcess } from 'sluice';
 import { claude, startAgent } from 'sluice/runner';

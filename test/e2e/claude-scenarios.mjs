@@ -1,4 +1,4 @@
-// What claude goes through under the runner, and what must come of it. The model says what each scenario has it say.
+// Scenarios for claude under the runner, with their expected results. The model's answers are scripted by each scenario.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { answerTo, eventually, linesOf, seen, toldBy } from './agent-stage.mjs';
+import { answerTo, eventually, linesOf, seen, transcriptOf } from './agent-stage.mjs';
 import { piecesOf, usagePerAnswer } from './mock-messages.mjs';
 import { openWireProxy } from './wire-proxy.mjs';
 
@@ -16,7 +16,7 @@ import { openWireProxy } from './wire-proxy.mjs';
 
 const greeting = 'Grüße aus dem Schwarzwald: 🌲🌲, and no end of "quotes" \\ and\nlines.';
 
-/** Tells with a file that it runs, and goes on until it is ended. */
+/** Creates a file to show that it runs, and runs until it is terminated. */
 const endless = { command: 'touch started; while :; do sleep 1; done', description: 'Waits' };
 
 const host = fileURLToPath(new URL('claude-host.mjs', import.meta.url));
@@ -24,7 +24,7 @@ const host = fileURLToPath(new URL('claude-host.mjs', import.meta.url));
 /** @type {Record<string, Scenario>} */
 export const scenarios = {
   oneShot: {
-    about: 'a prompt is answered, piece by piece as the model says it, and the program ends by itself',
+    about: 'a prompt is answered in the same pieces as the model sends, and the program exits on its own',
     async play({ start, model }) {
       model.will({ thinking: 'Hm. Let me see.', text: greeting });
       const run = start({ prompt: 'Say hello.' });
@@ -35,7 +35,7 @@ export const scenarios = {
       assert.equal(session.sessionId, sessionId);
       assert.equal(session.model, model.asked[0].model);
       assert.deepEqual(usage.models, usageOf(1, session.model));
-      assert.deepEqual(await toldBy(run.events), [
+      assert.deepEqual(await transcriptOf(run.events), [
         '1 turnStarted Say hello.',
         '1 session',
         '1 thinking Hm. Let me see.',
@@ -49,15 +49,15 @@ export const scenarios = {
   },
 
   turns: {
-    about: 'four turns on one process, with a tool in the third; tokens and cost are totals of the session',
+    about: 'four turns in one process, with a tool in the third; tokens and cost are totals of the session',
     async play({ start, model }) {
       const run = await fourTurns({ start, model });
       const { kind, usage } = await run.finish();
       assert.equal(kind, 'completed');
-      assert.deepEqual(await toldBy(run.events), fourTurnsTold);
+      assert.deepEqual(await transcriptOf(run.events), fourTurnsTranscript);
       const [{ model: name }] = model.asked;
       const usages = (await linesOf(run.logFile)).filter(({ type }) => type === 'usage').map((event) => event.usage);
-      const answers = [1, 2, 4, 5]; // a tool call and what is said of its result are two
+      const answers = [1, 2, 4, 5]; // the third turn has two: the tool call and the text about its result
       assert.deepEqual(
         usages.map(({ models }) => models),
         answers.map((count) => usageOf(count, name)),
@@ -74,13 +74,13 @@ export const scenarios = {
       assert.deepEqual(
         ends.map(({ result }) => result.usage?.models),
         [1, 1, 2, 1].map((count) => usageOf(count, name)),
-        'what each turn used',
+        'usage of each turn',
       );
     },
   },
 
   terminal: {
-    about: 'on a terminal each prompt is an argument of a process that resumes the session before it; nothing is typed or echoed',
+    about: 'on a terminal each prompt is an argument of a process that resumes the previous session; nothing is typed or echoed',
     async play({ start, model, client }) {
       const tool = { command: 'echo "colour: ${NO_COLOR-yes}"', description: 'Looks around' };
       model.will({ text: `${greeting}${story}` }, { text: 'Looking.', tool: { name: 'Bash', input: tool } }, { text: 'Done.' });
@@ -89,13 +89,13 @@ export const scenarios = {
       assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: `${greeting}${story}` });
       assert.ok(
         model.asked[0].conversation.some(({ text }) => text === prompt),
-        'the prompt as the model got it',
+        'the prompt that the model received',
       );
       assert.deepEqual((await client.list())[0].io, { kind: 'pty', rows: 50, cols: 200 });
       assert.deepEqual(await answerTo(run.send('Two.')), { isError: false, reason: 'completed', text: 'Done.' });
       const { kind, exit, note } = await run.finish();
       assert.deepEqual({ kind, code: exit.code, note }, { kind: 'completed', code: 0, note: undefined });
-      assert.deepEqual(await toldBy(run.events), [
+      assert.deepEqual(await transcriptOf(run.events), [
         `1 turnStarted ${prompt}`,
         '1 session',
         `1 text ${greeting}${story}`,
@@ -131,7 +131,7 @@ export const scenarios = {
   },
 
   priorSessions: {
-    about: 'the sessions that the program has kept for the folder are counted before each run, on pipes and on a terminal',
+    about: 'the sessions that the program has stored for the folder are counted before each run, on pipes and on a terminal',
     async play({ start, model }) {
       model.always({ text: 'Hello.' });
       const prior = [];
@@ -139,8 +139,8 @@ export const scenarios = {
         const run = start({ prompt: 'Say hello.', io });
         const { kind, priorSessions } = await run.finish();
         assert.equal(kind, 'completed');
-        const told = await seen(run.events, ({ type }) => type === 'launching');
-        assert.deepEqual(told.priorSessions, priorSessions);
+        const event = await seen(run.events, ({ type }) => type === 'launching');
+        assert.deepEqual(event.priorSessions, priorSessions);
         prior.push(priorSessions);
       }
       assert.deepEqual(
@@ -172,17 +172,17 @@ export const scenarios = {
   },
 
   allow: {
-    about: 'a tool that asks for permission runs once it is allowed, with the input it is given',
+    about: 'a tool that asks for permission runs once it is allowed, with the input from the answer',
     async play({ start, model, folder }) {
       const asked = { command: 'touch asked', description: 'Makes a file' };
       model.will({ tool: { name: 'Bash', input: asked } }, { text: 'Made.' });
       const run = start({ prompt: 'Make a file.' });
       const { requestId, toolName, input } = await seen(run.firstTurn.events, ({ type }) => type === 'permission');
       assert.deepEqual({ toolName, input }, { toolName: 'Bash', input: asked });
-      assert.deepEqual(readdirSync(folder), [], 'it has run without permission');
+      assert.deepEqual(readdirSync(folder), [], 'the tool ran without permission');
       assert.equal(await run.answer('unknown', { behavior: 'allow' }), false);
       assert.equal(await run.answer(requestId, { behavior: 'allow', input: { ...asked, command: 'touch given' } }), true);
-      assert.equal(await run.answer(requestId, { behavior: 'allow' }), false, 'it was answered already');
+      assert.equal(await run.answer(requestId, { behavior: 'allow' }), false, 'the request was already answered');
       assert.equal((await run.firstTurn.result).isError, false);
       assert.deepEqual(readdirSync(folder), ['given']);
       assert.equal((await run.finish()).kind, 'completed');
@@ -190,7 +190,7 @@ export const scenarios = {
   },
 
   deny: {
-    about: 'a tool that is denied does not run, and the model is told why',
+    about: 'a denied tool does not run, and the model gets the reason',
     async play({ start, model, folder }) {
       model.will(
         { tool: { name: 'Bash', input: { command: 'touch made', description: 'Makes a file' } } },
@@ -209,7 +209,7 @@ export const scenarios = {
   },
 
   resume: {
-    about: 'a session is gone on with by its id: the model gets all that was said, and the totals go on',
+    about: 'a session is resumed by its id: the model gets the whole conversation, and the totals continue',
     async play({ start, model }) {
       model.will({ text: 'I will remember.' }, { text: 'Rosebud.' });
       const first = start({ prompt: 'The word is rosebud.' });
@@ -229,9 +229,9 @@ export const scenarios = {
   },
 
   deadFail: {
-    about: 'a session that does not exist is a run that never started, and says so',
+    about: 'a run with a session that does not exist has never started, and reports that',
     async play({ start, model }) {
-      model.will({ text: 'Nobody asked me.' });
+      model.will({ text: 'I was not asked.' });
       const run = start({ prompt: 'Go on.', resume: randomUUID() });
       assert.equal((await run.firstTurn.result).isError, true);
       const { kind, sessionId, problem } = await run.finish();
@@ -242,13 +242,13 @@ export const scenarios = {
   },
 
   deadFresh: {
-    about: 'a session that does not exist is started afresh where that is wanted, and the run says so',
+    about: 'a session that does not exist is replaced by a new one if that is wanted, and the run reports it',
     async play({ start, model }) {
       model.will({ text: 'Nice to meet you.' });
       const dead = randomUUID();
       const run = start({ prompt: 'Go on.', resume: dead, ifDead: 'startFresh' });
       assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: 'Nice to meet you.' });
-      await seen(run.events, ({ type, status }) => type === 'status' && status.includes(dead) && status.includes('afresh'));
+      await seen(run.events, ({ type, status }) => type === 'status' && status.includes(dead) && status.includes('a new one'));
       const { kind, sessionId, problem } = await run.finish();
       assert.deepEqual({ kind, problem }, { kind: 'completed', problem: undefined });
       assert.notEqual(sessionId, dead);
@@ -257,10 +257,10 @@ export const scenarios = {
   },
 
   apiError: {
-    about: 'an error of the model fails the run, with the words of the model; the program would have taken another turn',
+    about: 'an error of the model fails the run, with the model’s message; the program would have taken another turn',
     async play({ start, model }) {
       const refusal = { status: 400, type: 'invalid_request_error', message: 'not in the mood' };
-      model.always(refusal); // it tries again, with changed requests
+      model.always(refusal); // it retries with changed requests
       const run = start({ prompt: 'Say hello.' });
       const { isError, reason, text } = await run.firstTurn.result;
       assert.deepEqual({ isError, reason }, { isError: true, reason: 'api_error' });
@@ -272,7 +272,7 @@ export const scenarios = {
   },
 
   limitOfKey: {
-    about: 'a 429 to an API key is an error like any other: the program tells of no limit, and so does the run',
+    about: 'a 429 to an API key is an ordinary error: the program reports no limit, and neither does the run',
     async play({ start, model }) {
       model.will(limited(inSeconds(3_600)));
       const run = start({ prompt: 'Say hello.' });
@@ -289,9 +289,9 @@ export const scenarios = {
       model.will(limited(resetsAt));
       const run = start({ prompt: 'Say hello.', env: onSubscription(env) });
       assert.equal((await run.firstTurn.result).isError, true);
-      const told = await seen(run.events, ({ type }) => type === 'rateLimit');
+      const event = await seen(run.events, ({ type }) => type === 'rateLimit');
       assert.deepEqual(
-        { state: told.state, limit: told.limit, resetsAt: told.resetsAt },
+        { state: event.state, limit: event.limit, resetsAt: event.resetsAt },
         { state: 'block', limit: 'five_hour', resetsAt },
       );
       const outcome = await run.finish();
@@ -300,7 +300,7 @@ export const scenarios = {
   },
 
   limitWaitedFor: {
-    about: 'a rate limit is waited for where that is wanted, and the prompt put again',
+    about: 'a run waits for a rate limit if that is wanted, and resends the prompt',
     async play({ start, model, env }) {
       const resetsAt = inSeconds(4);
       model.will(limited(resetsAt), { text: 'Now I may.' });
@@ -315,7 +315,7 @@ export const scenarios = {
   },
 
   idle: {
-    about: 'a model that stops in the middle of a word is given up',
+    about: 'a model that stops in the middle of its answer is given up',
     async play({ start, model, running }) {
       model.will({ text: 'Let me just', ends: 'never' });
       const run = start({ prompt: 'Say hello.', idleTimeoutMs: 2_000 });
@@ -328,7 +328,7 @@ export const scenarios = {
   },
 
   agentKilled: {
-    about: 'an agent that is killed in the middle of a turn has failed, and its tool goes with it',
+    about: 'an agent that is killed in the middle of a turn has failed, and its tool is terminated',
     async play(stage) {
       const run = await midTool(stage);
       process.kill(await stage.agentPid(), 'SIGKILL');
@@ -340,7 +340,7 @@ export const scenarios = {
   },
 
   serverKilled: {
-    about: 'a server that is killed in the middle of a turn leaves a run that is lost, and nothing that runs',
+    about: 'a server that is killed in the middle of a turn leaves a lost run and no processes',
     on: ['websocket', 'stdio'],
     async play(stage) {
       const run = await midTool(stage);
@@ -353,8 +353,7 @@ export const scenarios = {
   },
 
   hostKilled: {
-    about:
-      'a program that is killed in the middle of a turn it has in-process leaves a file that can be read, and nothing that runs',
+    about: 'a program that is killed in the middle of an in-process turn leaves a readable file and no processes',
     on: ['inProcess'],
     async play({ model, env, folder, killServer, running, adapterOptions }) {
       model.will({ tool: { name: 'Bash', input: endless } });
@@ -372,7 +371,7 @@ export const scenarios = {
       });
       const [logFile] = await once(createInterface(child.stdout), 'line');
       await eventually(() => existsSync(path.join(folder, 'started')));
-      assert.notEqual(running().length, 0, 'what runs is not seen, so that it is gone would not be seen either');
+      assert.notEqual(running().length, 0, 'running processes are not found, so a leak would not be noticed either');
       killServer();
       await once(child, 'close');
       const events = await linesOf(logFile);
@@ -388,7 +387,7 @@ export const scenarios = {
   },
 
   cuts: {
-    about: 'a connection that is cut three times, with messages lost, makes no difference to what a run tells',
+    about: 'a connection that is cut three times, with messages lost, makes no difference to the events of a run',
     on: ['websocket'],
     async play({ start, model, url, connect }) {
       const wire = await openWireProxy(url);
@@ -398,7 +397,7 @@ export const scenarios = {
         const cut = await fourTurns({ start, model, client: await connect(wire.url), trouble: cutThrice(wire, model) });
         await cut.finish();
         assert.equal(wire.connections, 4);
-        assert.deepEqual(await toldBy(cut.events), fourTurnsTold);
+        assert.deepEqual(await transcriptOf(cut.events), fourTurnsTranscript);
         assert.deepEqual(await comparable(cut), await comparable(whole));
       } finally {
         wire.close();
@@ -407,12 +406,12 @@ export const scenarios = {
   },
 };
 
-/** Long enough to be cut in the middle; in pieces that come one by one. */
+/** Long enough to be cut in the middle; sent in separate pieces. */
 const story = Array.from({ length: 60 }, (_, index) => `Chapter ${index + 1}: ü. `).join('');
 
 const echo = { command: 'echo out; echo err >&2', description: 'Says something' };
 
-const fourTurnsTold = [
+const fourTurnsTranscript = [
   '1 turnStarted One.',
   '1 session',
   `1 text ${greeting}`,
@@ -436,7 +435,7 @@ const fourTurnsTold = [
   '4 ended completed',
 ];
 
-/** `trouble` is told of every event, and has its say before each prompt but the first. */
+/** `trouble` gets the run right after its start, and is awaited after the last turn. */
 async function fourTurns({ start, model, client, trouble }) {
   model.will(
     { text: greeting },
@@ -474,7 +473,7 @@ function cutThrice(wire, model) {
   };
 }
 
-/** What must be the same in two runs with the same prompts: all but times, the names that are made up anew and the sessions before. */
+/** What must be the same in two runs with the same prompts: everything except times, generated ids and prior sessions. */
 async function comparable(run) {
   return (await linesOf(run.logFile)).map(
     ({ at: _at, sessionId: _id, callId: _call, priorSessions: _prior, outcome, ...event }) => ({
@@ -489,7 +488,7 @@ async function midTool({ start, model, folder, running }) {
   model.will({ tool: { name: 'Bash', input: endless } });
   const run = start({ prompt: 'Wait.', args: ['--allowedTools', 'Bash'] });
   await eventually(() => existsSync(path.join(folder, 'started')));
-  assert.ok(running().length >= 2, 'what runs is not seen, so that it is gone would not be seen either');
+  assert.ok(running().length >= 2, 'running processes are not found, so a leak would not be noticed either');
   return run;
 }
 
@@ -497,7 +496,7 @@ async function textsOf(run) {
   return (await linesOf(run.logFile)).filter(({ type }) => type === 'text').map(({ text }) => text);
 }
 
-/** The only turn of a run is told to have ended when it has, and not before another attempt. */
+/** The only turn of a run is reported as ended once, and not before another attempt. */
 async function endsOnce(run) {
   const ends = (await linesOf(run.logFile)).filter(({ type }) => type === 'turnEnded');
   assert.deepEqual(
@@ -511,7 +510,7 @@ function usageOf(answers, model) {
   return { [model]: Object.fromEntries(Object.entries(usagePerAnswer).map(([kind, count]) => [kind, count * answers])) };
 }
 
-/** As the API answers one whose limit is used up until then. */
+/** How the API answers a client whose limit is used up until then. */
 function limited(resetsAt) {
   return {
     ...{ status: 429, type: 'rate_limit_error', message: 'that was too much' },
@@ -525,12 +524,12 @@ function limited(resetsAt) {
   };
 }
 
-/** Whole seconds, as the API tells it; in milliseconds since the Unix epoch. */
+/** A whole number of seconds from now, as the API reports it; in milliseconds since the Unix epoch. */
 function inSeconds(seconds) {
   return (Math.floor(Date.now() / 1_000) + seconds) * 1_000;
 }
 
-/** Limits are told of only to those who have a subscription. */
+/** Limits are reported only to subscribers. */
 function onSubscription({ ANTHROPIC_API_KEY: _, ...env }) {
   return { ...env, CLAUDE_CODE_OAUTH_TOKEN: 'mock-token' };
 }

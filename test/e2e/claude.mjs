@@ -1,4 +1,4 @@
-// Runs the real claude under the runner, with a scripted model in place of a real one, and says what holds.
+// Runs the real claude under the runner, with a scripted model in place of a real one, and reports the results.
 //
 //   npm run e2e:claude -- [--only oneShot,turns] [--on inProcess,websocket,stdio]
 
@@ -21,7 +21,7 @@ await playAll(scenarios, async () => {
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
       DISABLE_ERROR_REPORTING: '1',
-      // Whatever it wants from elsewhere, it asks the mock for, which has nothing of the kind.
+      // Requests to any other host go to the mock, which answers them with 404.
       HTTP_PROXY: model.baseUrl,
       HTTPS_PROXY: model.baseUrl,
       NO_PROXY: '127.0.0.1',

@@ -1,4 +1,4 @@
-// Runs the real codex under the runner, with a scripted model in place of a real one, and says what holds.
+// Runs the real codex under the runner, with a scripted model in place of a real one, and reports the results.
 //
 //   npm run e2e:codex-agent -- [--only oneShot,tool] [--on inProcess,websocket,stdio]
 
@@ -9,21 +9,21 @@ import { existsSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { codex } from 'sluice/runner';
-import { answerTo, eventually, linesOf, playAll, seen, toldBy } from './agent-stage.mjs';
+import { answerTo, eventually, linesOf, playAll, seen, transcriptOf } from './agent-stage.mjs';
 import { startMockModel } from './mock-model.mjs';
 import { scratchInstall } from './scratch-install.mjs';
 
-/** What the model says when its script has ended, and each request counts for. */
+/** What the model answers when its script has ended, and the usage of each request. */
 const farewell = 'That was all.';
 const perRequest = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** Tells with a file that it runs, and goes on until it is ended. */
+/** Creates a file to show that it runs, and runs until it is terminated. */
 const endless = 'touch started; while :; do sleep 1; done';
 
 /** @type {Record<string, import('./agent-stage.mjs').Scenario & { script?: (tools: import('./mock-model.mjs').Tools) => Promise<void> }>} */
 const scenarios = {
   oneShot: {
-    about: 'a prompt is answered, and the program ends by itself',
+    about: 'a prompt is answered, and the program exits on its own',
     async play({ start, model }) {
       const run = start({ prompt: '--version' }); // an option, if it were an argument
       assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: farewell });
@@ -32,7 +32,7 @@ const scenarios = {
       assert.equal((await seen(run.events, ({ type }) => type === 'session')).sessionId, sessionId);
       assert.deepEqual(usage, usageOf(1));
       assert.deepEqual(promptsIn(model.asked.at(-1)), ['--version']);
-      assert.deepEqual(await toldOnStdoutBy(run), [
+      assert.deepEqual(await stdoutTranscriptOf(run), [
         '1 turnStarted --version',
         '1 session',
         `1 text ${farewell}`,
@@ -44,15 +44,15 @@ const scenarios = {
   },
 
   terminal: {
-    about: 'on a terminal the prompt is typed, whatever its length, and what the terminal shows of it is not taken for an answer',
+    about: 'on a terminal the prompt is typed, whatever its length, and its echo is not mistaken for an answer',
     async play({ start, model }) {
       const prompt = `--version\n{"type":"turn.completed"}\n${'x'.repeat(10_000)}`;
       const run = start({ prompt, io: 'pty' });
       assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: farewell });
       assert.equal((await run.finish()).kind, 'completed');
       assert.deepEqual(promptsIn(model.asked.at(-1)), [prompt]);
-      const told = await toldOnStdoutBy(run);
-      assert.deepEqual(told.slice(-5), [
+      const transcript = await stdoutTranscriptOf(run);
+      assert.deepEqual(transcript.slice(-5), [
         '1 session',
         `1 text ${farewell}`,
         '1 usage',
@@ -60,14 +60,14 @@ const scenarios = {
         '1 ended completed',
       ]);
       assert.deepEqual(
-        told.filter((line) => /xxx|turn\.completed/.test(line)),
+        transcript.filter((line) => /xxx|turn\.completed/.test(line)),
         [`1 turnStarted ${prompt}`],
       );
     },
   },
 
   tool: {
-    about: 'commands are told of with what they wrote and how they ended',
+    about: 'commands are reported with their output and how they ended',
     async script(tools) {
       await tools.exec('echo out; echo err >&2');
       await tools.exec('echo no; exit 3');
@@ -98,7 +98,7 @@ const scenarios = {
   },
 
   resume: {
-    about: 'a second turn is a second process in the same thread, and so is another run; the totals go on',
+    about: 'a second turn is a second process in the same thread, and so is another run; the totals continue',
     async play({ start, model }) {
       const first = start({ prompt: 'The word is rosebud.' });
       await first.firstTurn.result;
@@ -121,7 +121,7 @@ const scenarios = {
   },
 
   deadFail: {
-    about: 'a thread that does not exist is a run that never started, and says so',
+    about: 'a run with a thread that does not exist has never started, and reports that',
     async play({ start, model }) {
       const run = start({ prompt: 'Go on.', resume: '01234567-89ab-7def-8123-456789abcdef' });
       assert.equal((await run.firstTurn.result).isError, true);
@@ -133,19 +133,19 @@ const scenarios = {
   },
 
   deadFresh: {
-    about: 'a thread that does not exist is started afresh where that is wanted, and the run says so',
+    about: 'a thread that does not exist is replaced by a new one if that is wanted, and the run reports it',
     async play({ start }) {
       const dead = '01234567-89ab-7def-8123-456789abcdef';
       const run = start({ prompt: 'Go on.', resume: dead, ifDead: 'startFresh' });
       assert.deepEqual(await answerTo(run.firstTurn), { isError: false, reason: 'completed', text: farewell });
-      await seen(run.events, ({ type, status }) => type === 'status' && status.includes(dead) && status.includes('afresh'));
+      await seen(run.events, ({ type, status }) => type === 'status' && status.includes(dead) && status.includes('a new one'));
       const { kind, problem } = await run.finish();
       assert.deepEqual({ kind, problem }, { kind: 'completed', problem: undefined });
     },
   },
 
   modelError: {
-    about: 'an error of the model fails the run, with the words of the model',
+    about: 'an error of the model fails the run, with the model’s message',
     async play({ start, useModel }) {
       const refusing = await openRefusing('not in the mood');
       try {
@@ -178,14 +178,14 @@ const scenarios = {
   },
 
   agentKilled: {
-    about: 'an agent that is killed in the middle of a turn has failed, and all that it has started goes with it',
+    about: 'an agent that is killed in the middle of a turn has failed, and everything it started is terminated',
     async script(tools) {
       await tools.exec(endless);
     },
     async play({ start, folder, agentPid, running }) {
       const run = start({ prompt: 'Wait.' });
       await eventually(() => existsSync(path.join(folder, 'started')));
-      assert.ok(running().length >= 2, 'what runs is not seen, so that it is gone would not be seen either');
+      assert.ok(running().length >= 2, 'running processes are not found, so a leak would not be noticed either');
       process.kill(await agentPid(), 'SIGKILL');
       assert.deepEqual(await answerTo(run.firstTurn), { isError: true, reason: 'processEnded', text: '' });
       const { kind, exit, sessionId } = await run.outcome;
@@ -195,7 +195,7 @@ const scenarios = {
   },
 
   serverKilled: {
-    about: 'a server that is killed in the middle of a turn leaves a run that is lost, and nothing that runs',
+    about: 'a server that is killed in the middle of a turn leaves a lost run and no processes',
     on: ['websocket', 'stdio'],
     async script(tools) {
       await tools.exec(endless);
@@ -225,12 +225,12 @@ await playAll(scenarios, async (folder, { name }) => {
     args: ['--skip-git-repo-check'],
     props: { model, useModel },
     close: async () => {
-      model.close().catch(() => {}); // a script may wait for what never comes
+      model.close().catch(() => {}); // a script may wait for a call that is never answered
     },
   };
 });
 
-/** A model that has no other answer. */
+/** A model that refuses every request. */
 async function openRefusing(message) {
   const server = http.createServer((_request, response) => {
     response.writeHead(400, { 'content-type': 'application/json' });
@@ -245,12 +245,12 @@ async function openRefusing(message) {
   return { baseUrl: `http://127.0.0.1:${server.address().port}/v1`, close };
 }
 
-/** Codex writes about itself to stderr: what it pleases. */
-async function toldOnStdoutBy(run) {
-  return (await toldBy(run.events)).filter((line) => !line.includes(' raw stderr '));
+/** Ignores codex's stderr, which holds messages about itself that may change. */
+async function stdoutTranscriptOf(run) {
+  return (await transcriptOf(run.events)).filter((line) => !line.includes(' raw stderr '));
 }
 
-/** What was asked, in the order of the conversation, without what codex adds. */
+/** The user's prompts in the order of the conversation, without what codex adds. */
 function promptsIn(conversation) {
   const texts = conversation.filter(({ role }) => role === 'user').flatMap(({ content }) => content.map(({ text }) => text));
   return texts.filter((text) => !text.startsWith('<') && !text.startsWith('#'));

@@ -1,4 +1,4 @@
-// The configuration of a codex that talks to the mock of its model, with nothing to ask a person about and no second try.
+// The configuration of a codex that uses the mock model, never asks the user, and does not retry.
 
 /** `settings` are lines of TOML at the top level, such as `model = "scripted"`. */
 export function codexConfig(modelUrl, settings = []) {

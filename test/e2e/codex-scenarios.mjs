@@ -1,5 +1,5 @@
-// What a model has codex do, and what must come back to it. Each scenario is one conversation: `play` makes the model's calls, and
-// when it is done, codex ends; what runs on after that, the runner finds.
+// What a model has codex do, and what it must get back. Each scenario is one conversation: `play` makes the model's calls, and when it
+// returns, codex ends; the runner finds processes that survive it.
 
 import assert from 'node:assert/strict';
 import { livesOf } from './wire-proxy.mjs';
@@ -9,23 +9,23 @@ import { livesOf } from './wire-proxy.mjs';
  * @property {import('./mock-model.mjs').Tools} tools
  * @property {string} folder where commands start
  * @property {string} mark value of E2E_MARK in the server's environment
- * @property {() => number[]} running pids of what codex's commands have started
+ * @property {() => number[]} running pids of the processes that codex's commands have started
  * @property {import('./wire-proxy.mjs').WireProxy} wire absent on stdio
  *
  * @typedef {object} Scenario
  * @property {string} about
- * @property {readonly string[]} [on] the transports it is for; without it, all
- * @property {'wrong'} [token] present when codex is to have another token than the server
+ * @property {readonly string[]} [on] the transports it is for; all when absent
+ * @property {'wrong'} [token] present if codex gets a different token from the server's
  * @property {(stage: Stage) => Promise<void>} play
- * @property {(messages: import('./wire-proxy.mjs').WireMessage[]) => void} inspect judges what crossed the wire, if it could be seen
+ * @property {(messages: import('./wire-proxy.mjs').WireMessage[]) => void} inspect checks the recorded messages, if any
  */
 
-/** Long enough for a command to start and say something, in milliseconds. */
+/** Long enough for a command to start and print something, in milliseconds. */
 const glance = { yield_time_ms: 1_000 };
 
 const cuttable = ['ws', 'token'];
 
-/** What codex keeps of a command's output between two looks of the model: so many bytes from either end. */
+/** What codex keeps of a command's output between two looks of the model: this many bytes from either end. */
 const keptBytes = 512 * 1024;
 
 /** @type {Record<string, Scenario>} */
@@ -71,10 +71,10 @@ export const scenarios = {
   },
 
   poll: {
-    about: 'what a slow command writes between two looks is seen once',
+    about: 'output of a slow command between two looks is seen once',
     async play({ tools }) {
       const first = await tools.exec('echo start; sleep 3; echo end', glance);
-      assert.notEqual(first.session, undefined, `it ended after ${glance.yield_time_ms} ms`);
+      assert.notEqual(first.session, undefined, `the command ended after ${glance.yield_time_ms} ms`);
       const second = await tools.write(first.session, '');
       assert.deepEqual({ ...second, output: first.output + second.output }, { output: 'start\nend\n', exitCode: 0 });
     },
@@ -95,7 +95,7 @@ export const scenarios = {
   },
 
   large: {
-    about: '1.3 MB of output arrive whole',
+    about: '1.3 MB of output arrives complete',
     async play({ tools }) {
       const { output, exitCode } = await tools.exec('seq 1 200000');
       const all = countTo(200_000);
@@ -114,7 +114,7 @@ export const scenarios = {
   },
 
   bytes: {
-    about: 'bytes that are not UTF-8 cross the wire as they are, and a character in two writes stays whole',
+    about: 'bytes that are not UTF-8 cross the wire unchanged, and a character split over two writes stays whole',
     async play({ tools }) {
       const each = 'for n in $(seq 0 255); do printf "\\\\$(printf %03o $n)"; done';
       const { output, exitCode } = await tools.exec(`${each}; printf '\\303'; sleep 0.3; printf '\\274'`);
@@ -127,17 +127,17 @@ export const scenarios = {
   },
 
   gone: {
-    about: 'a command that still runs when codex ends is ended, with a child of its own that ignores TERM',
+    about: 'a command that still runs when codex ends is terminated, including its child that ignores TERM',
     async play({ tools, running }) {
       const { session } = await tools.exec(`(trap '' TERM HUP INT; while :; do sleep 1; done) & sleep 300`, glance);
-      assert.notEqual(session, undefined, 'it ended early');
-      assert.ok(running().length >= 2, 'what runs is not seen, so that it is gone would not be seen either');
+      assert.notEqual(session, undefined, 'the command ended early');
+      assert.ok(running().length >= 2, 'running processes are not found, so a leak would not be noticed either');
     },
     inspect: () => {}, // codex does not wait for the end
   },
 
   resume: {
-    about: 'a connection that loses messages and is cut is made up for: nothing lost, nothing doubled',
+    about: 'after a connection that loses messages is cut, nothing is lost and nothing repeated',
     on: cuttable,
     async play({ tools, wire }) {
       const cut = async () => {
@@ -154,7 +154,7 @@ export const scenarios = {
   },
 
   hole: {
-    about: 'more output than is kept is lost with the connection: codex is told so at once instead of waiting for it',
+    about: 'if more output is lost with the connection than is retained, codex gets an error at once instead of waiting',
     on: cuttable,
     async play({ tools, wire }) {
       const cut = async () => {
@@ -171,7 +171,7 @@ export const scenarios = {
   },
 
   rewrite: {
-    about: 'input whose receipt is lost with the connection is sent again and arrives once',
+    about: 'input whose acknowledgement is lost with the connection is resent and arrives once',
     on: cuttable,
     async play({ tools, wire }) {
       const cmd = 'stty -echo; echo ready; while read -r line; do echo "<$line>"; done';
@@ -193,7 +193,7 @@ export const scenarios = {
   },
 
   refused: {
-    about: 'codex with a wrong token is turned away and can run nothing',
+    about: 'codex with a wrong token is refused and can run nothing',
     on: ['token'],
     token: 'wrong',
     async play({ tools, running }) {
@@ -207,14 +207,14 @@ export const scenarios = {
   },
 };
 
-/** Every byte there is, then a character of two. */
+/** Every possible byte, then a character of two bytes. */
 const everyByte = Buffer.from([...Array(256).keys(), ...Buffer.from('ü')]);
 
 function countTo(last) {
   return Array.from({ length: last }, (_, index) => `${index + 1}\n`).join('');
 }
 
-/** Looks again until the command has written `text`; the result has all output since `result`. */
+/** Polls until the command has written `text`; the result has all output since `result`. */
 async function seen(tools, result, text) {
   let { output, session } = result;
   while (!output.includes(text)) {
@@ -226,7 +226,10 @@ async function seen(tools, result, text) {
   return { ...result, output };
 }
 
-/** So many processes were started, and each was seen from the reply to its start to its last event, in order and without holes. */
+/**
+ * Checks that this many processes were started, and that each was seen from the reply to its start to its last event, in order and without
+ * gaps.
+ */
 function wholeLivesOf(messages, count) {
   const lives = livesOf(messages);
   assert.equal(lives.length, count, `${lives.length} processes were started, not ${count}`);
@@ -235,7 +238,7 @@ function wholeLivesOf(messages, count) {
     assert.equal(
       reply?.result?.processId,
       id,
-      `the first word about ${id} was ${JSON.stringify(reply)}, not the reply to its start`,
+      `the first message about ${id} was ${JSON.stringify(reply)}, not the reply to its start`,
     );
     assert.deepEqual(
       rest.map(({ params }) => params.seq),

@@ -1,4 +1,4 @@
-// Runs our client with the real `codex exec-server`, which is not Sluice, and says what holds.
+// Runs our client with the real `codex exec-server`, which is not Sluice, and reports the results.
 //
 //   npm run e2e:codex-server -- [--transport ws|token|stdio]
 
@@ -15,14 +15,13 @@ import { connect, launchServer } from '../../dist/index.js';
 import { eventuallyNone, kill, processesWith } from './marked-processes.mjs';
 import { scratchInstall } from './scratch-install.mjs';
 
-/** Patience with what should come, in milliseconds. */
+/** How long to wait for something that should happen, in milliseconds. */
 const patienceMs = 20_000;
 
 const { values: options } = parseArgs({ options: { transport: { type: 'string' } } });
 const all = ['ws', 'token', 'stdio'];
 const transports = options.transport?.split(',') ?? all;
-for (const name of transports)
-  if (!all.includes(name)) throw new Error(`--transport must be of ${all.join(', ')}; got "${name}"`);
+for (const name of transports) if (!all.includes(name)) throw new Error(`--transport accepts ${all.join(', ')}; got "${name}"`);
 
 const codex = scratchInstall({ name: '@openai/codex', version: '0.166.0', program: 'codex' });
 const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'sluice-e2e-codex-server-')));
@@ -65,11 +64,11 @@ const scenarios = {
     assert.equal(await child.signal('SIGINT'), true);
     assert.equal((await child.closed).code, 130);
   },
-  'limits that this side keeps': async (client) => {
+  'limits that the client enforces': async (client) => {
     assert.equal((await client.run(['sleep', '600'], { ...place, timeoutMs: 200 })).ending.reason, 'timedOut');
     assert.equal((await client.run(['sleep', '600'], { ...place, idleTimeoutMs: 200 })).ending.reason, 'idleTimedOut');
   },
-  'what it cannot do is refused': async (client) => {
+  'a refusal of what the server cannot do': async (client) => {
     await assert.rejects(
       client.start({ ...place, argv: ['sh'], io: { kind: 'pty', rows: 50, cols: 100 } }),
       /50 rows and 100 columns/,
@@ -105,10 +104,10 @@ if (count.failed > 0) process.exitCode = 1;
 async function runTransport(transport) {
   const opened = transport === 'stdio' ? { client: await launched() } : await connected(transport);
   for (const [about, play] of Object.entries(scenarios)) await report(`${transport}: ${about}`, () => play(opened.client));
-  await report(`${transport}: nothing runs any more when the client has closed`, async () => {
+  await report(`${transport}: no process is left when the client has closed`, async () => {
     await opened.client.start({ ...place, argv: ['sleep', '600'] });
     await opened.client.close();
-    await eventuallyNone(() => processesWith(`E2E_MARK=${mark}`, 'E2E_CHILD=1'), { complaint: 'still runs', patienceMs });
+    await eventuallyNone(() => processesWith(`E2E_MARK=${mark}`, 'E2E_CHILD=1'), { complaint: 'left behind', patienceMs });
   });
   opened.server?.kill('SIGTERM');
   if (opened.server !== undefined) await once(opened.server, 'close');

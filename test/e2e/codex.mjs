@@ -1,9 +1,9 @@
-// Runs the real codex as a client of `sluice serve`, with a scripted model in place of a real one, and says what holds.
+// Runs the real codex as a client of `sluice serve`, with a scripted model in place of a real one, and reports the results.
 //
 //   npm run e2e:codex -- [--only pipe,tty] [--transport ws|token|stdio] [--server "codex exec-server"]
 //
 // --server names another server to run against; it must take `--listen`, and `--token-file` for the transport "token". Messages about a
-// process must come in the order of their numbers, which Sluice promises and codex's own server now and then does not do.
+// process must arrive in the order of their sequence numbers, which Sluice guarantees and codex's own server occasionally violates.
 
 import { codexConfig } from './codex-config.mjs';
 import assert from 'node:assert/strict';
@@ -22,16 +22,19 @@ import { startMockModel } from './mock-model.mjs';
 import { scratchInstall } from './scratch-install.mjs';
 import { openWireProxy } from './wire-proxy.mjs';
 
-/** Longest a scenario may take, in milliseconds: several times what the slowest one needs. */
+/** Time limit for a scenario, in milliseconds: several times what the slowest one needs. */
 const scenarioMs = 90_000;
 
-/** Patience with what has been asked to end, in milliseconds. Codex gives a server on stdio 2 s, and so does Sluice its processes. */
+/**
+ * How long to wait for something that was asked to end, in milliseconds. Codex gives a server on stdio 2 s, and Sluice gives its processes
+ * as long.
+ */
 const endMs = 8_000;
 
-/** Longest a server may take to say where it listens, in milliseconds. */
+/** How long a server may take to print its address, in milliseconds. */
 const startMs = 20_000;
 
-/** How much is shown of what was said when something failed. */
+/** How much of the logs and messages to show after a failure. */
 const shown = { logChars: 3_000, messages: 40, messageChars: 240 };
 
 const { values: options } = parseArgs({
@@ -39,17 +42,17 @@ const { values: options } = parseArgs({
 });
 const names = choice('only', options.only, Object.keys(scenarios));
 const transports = choice('transport', options.transport, ['ws', 'token', 'stdio']);
-/** A model with a window that no output fills. */
+/** A model with a context window that no output fills. */
 const window = ['model = "scripted"', 'model_context_window = 10000000', 'tool_output_token_limit = 1000000'];
 
 const sluice = [process.execPath, '--', fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url)), 'serve'];
 const serverCommand = options.server?.trim().split(/\s+/) ?? sluice;
 
-if (process.platform !== 'linux') throw new Error('what is left running is looked for in /proc, which only Linux has');
+if (process.platform !== 'linux') throw new Error('leftover processes are found through /proc, which only Linux has');
 const codex = scratchInstall({ name: '@openai/codex', version: '0.166.0', program: 'codex' });
 const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'sluice-e2e-codex-')));
 const mark = randomUUID();
-// Nothing else of this environment: no setting of the user may matter. Codex in PATH is for --server.
+// Inherit nothing else from this environment: no user setting may matter. Codex is in PATH for --server.
 const env = { PATH: `${path.dirname(codex)}:${process.env.PATH}`, HOME: folder('home'), TMPDIR: folder('tmp'), E2E_MARK: mark };
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => interrupted.abort());
@@ -76,7 +79,7 @@ async function runTransport(transport) {
     });
   }
   if (server === undefined) return;
-  await report(`${transport} end`, 'the server ends when it is asked to, and leaves nothing behind', async (evidence) => {
+  await report(`${transport} end`, 'the server stops when it is asked to, and leaves nothing behind', async (evidence) => {
     evidence.server = () => server.log.text;
     await endServer(server.child);
   });
@@ -101,11 +104,11 @@ async function runScenario(scenario, { transport, name, token, url, evidence }) 
   await model.close();
   assert.equal(end, 0, `codex ended with ${end}`);
   if (wire !== undefined) scenario.inspect(wire.messages);
-  const find = wire === undefined ? marked : running; // on stdio the server, too, must be gone
-  await eventuallyNone(find, { complaint: 'still runs after codex has ended', patienceMs: endMs });
+  const find = wire === undefined ? marked : running; // on stdio the server must be gone, too
+  await eventuallyNone(find, { complaint: 'processes still running after codex has ended', patienceMs: endMs });
 }
 
-/** Where codex runs commands: at this address, or in a server that it starts itself. JSON's strings and lists are TOML's. */
+/** Where codex runs commands: at this address, or in a server that it starts itself. JSON strings and arrays are valid TOML. */
 function environmentConfig(url, token) {
   const [program, ...args] = serverCommand;
   const place =
@@ -122,7 +125,7 @@ function startServer(token) {
   const access = token === undefined ? [] : ['--token-file', tokenFile];
   const { child, log } = launch([...serverCommand, '--listen', 'ws://127.0.0.1:0', ...access], { env });
   const url = firstLineOf(child);
-  url.catch(() => {}); // each scenario tells
+  url.catch(() => {}); // each scenario reports it
   return { child, log, url };
 }
 
@@ -137,16 +140,16 @@ async function firstLineOf(child) {
 async function endServer(child) {
   child.kill('SIGTERM');
   assert.equal(await endOf(child, AbortSignal.timeout(endMs)), 0, 'the exit code of the server');
-  await eventuallyNone(marked, { complaint: 'still runs after the server has ended', patienceMs: endMs });
+  await eventuallyNone(marked, { complaint: 'processes still running after the server has ended', patienceMs: endMs });
   assert.deepEqual(readdirSync(env.TMPDIR), [], 'files left in the temporary folder');
 }
 
-/** What runs because of this run; with `CODEX_CI=1`, which codex sets for its commands, only those and what they have started. */
+/** Processes that belong to this run; with `CODEX_CI=1`, which codex sets for its commands, only those commands and their descendants. */
 function marked(...also) {
   return processesWith(`E2E_MARK=${mark}`, ...also);
 }
 
-/** In a group of its own, so that it can be ended with all that it has started. */
+/** Starts it in its own process group, so that it can be killed with everything it has started. */
 function launch([program, ...args], { cwd, env: environment }) {
   const child = spawn(program, args, { cwd, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const log = { text: '' };
@@ -157,7 +160,7 @@ function launch([program, ...args], { cwd, env: environment }) {
   return { child, log };
 }
 
-/** @returns {Promise<number | string>} exit code or signal. When `signal` aborts, it is killed, with its group. */
+/** @returns {Promise<number | string>} exit code or signal. When `signal` aborts, the child is killed, with its group. */
 async function endOf(child, signal) {
   if (child.pid === undefined) return 'no start';
   const end = () => kill(-child.pid);
@@ -168,7 +171,7 @@ async function endOf(child, signal) {
   return child.exitCode ?? child.signalCode;
 }
 
-/** One line that says whether `check` passed; below it, when it did not, all that was said. */
+/** Prints one line with the result of `check`; if it failed, followed by the collected evidence. */
 async function report(label, about, check) {
   const evidence = {};
   const startedAt = performance.now();
@@ -203,9 +206,9 @@ function folder(...parts) {
   return made;
 }
 
-/** The names in a comma-separated option, or all there are. */
+/** The names in a comma-separated option, or all names. */
 function choice(option, text, all) {
   const wanted = text?.split(',') ?? all;
-  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} must be of ${all.join(', ')}; got "${name}"`);
+  for (const name of wanted) if (!all.includes(name)) throw new Error(`--${option} accepts ${all.join(', ')}; got "${name}"`);
   return wanted;
 }

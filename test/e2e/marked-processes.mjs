@@ -1,11 +1,11 @@
-// Finds processes by what is in their environment, which all that they start inherits, also what has left its group or its parent.
+// Finds processes by their environment, which all of their descendants inherit, including those that have left the group or the parent.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Those that have all these variables; one that has ended and is not collected has none.
+ * The processes that have all of these variables; a zombie has none.
  *
  * @param {...string} variables as `NAME=value`
  * @returns {number[]} pids
@@ -19,7 +19,7 @@ export function processesWith(...variables) {
 }
 
 /**
- * Resolves when there are none; when that takes too long, kills those that are left and fails.
+ * Resolves when there are none; if that takes too long, kills the remaining ones and fails.
  *
  * @param {() => number[]} find
  * @param {{ complaint: string, patienceMs: number }} options
@@ -32,7 +32,7 @@ export async function eventuallyNone(find, { complaint, patienceMs }) {
   assert.deepEqual(left, [], complaint);
 }
 
-/** @param {number} pid of a process, or with a minus of a group; it may have ended */
+/** @param {number} pid of a process or, if negative, of a group; it may have ended */
 export function kill(pid) {
   try {
     process.kill(pid, 'SIGKILL');

@@ -1,5 +1,5 @@
-// A model that answers from a list: an HTTP server on loopback that speaks the part of the Messages API that claude needs. It keeps what
-// it was asked, and judges nothing.
+// A model that answers from a list: an HTTP server on loopback that implements the part of the Messages API that claude needs. It records
+// the requests and judges nothing.
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @typedef {object} Answer
  * @property {string} [thinking]
  * @property {string} [text]
- * @property {{ name: string, input: object }} [tool] to be called after the text
- * @property {'never'} [ends] present when the answer stays unfinished after what it says
+ * @property {{ name: string, input: object }} [tool] called after the text
+ * @property {'never'} [ends] present if the answer never ends
  * @property {number} [pauseMs] between two pieces of the text
  * @property {Record<string, string>} [headers]
  *
  * @typedef {object} Refusal
- * @property {number} status of HTTP
- * @property {string} type of the error, in the API's word
+ * @property {number} status HTTP status
+ * @property {string} type the API's name of the error
  * @property {string} message
  * @property {Record<string, string>} [headers]
  *
@@ -25,7 +25,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @property {{ role: string, text: string }[]} conversation every text, call and result that was sent, as text
  */
 
-/** What the model says it has used for each answer. */
+/** The usage that the model reports for each answer. */
 export const usagePerAnswer = { inputTokens: 100, outputTokens: 7, cacheReadTokens: 20, cacheWriteTokens: 30 };
 
 /** Longest piece in which a text is sent, in characters. */
@@ -41,7 +41,7 @@ class MockMessages {
   /** @type {Asked[]} */
   asked = [];
   #replies = [];
-  #last = { status: 400, type: 'invalid_request_error', message: 'the mock has nothing left to say' };
+  #last = { status: 400, type: 'invalid_request_error', message: 'the mock has no answers left' };
   #made = 0;
   #closing = new AbortController();
   #server = http.createServer((request, response) => {
@@ -57,12 +57,12 @@ class MockMessages {
     return `http://127.0.0.1:${this.#server.address().port}`;
   }
 
-  /** What it answers to the requests that come, one after the other. */
+  /** Adds answers to the next requests, in order. */
   will(/** @type {(Answer | Refusal)[]} */ ...replies) {
     this.#replies.push(...replies);
   }
 
-  /** What it answers when nothing else is left. */
+  /** Sets the answer to use when no others are left. */
   always(/** @type {Answer | Refusal} */ reply) {
     this.#last = reply;
   }
@@ -105,7 +105,7 @@ class MockMessages {
     };
     const empty = { type: 'message', role: 'assistant', content: [], stop_reason: null, stop_sequence: null };
     const message = { id: `msg_mock${id}`, ...empty, model, usage: { ...input, output_tokens: 1 } };
-    const said = blocks.flatMap(({ start, deltas }, index) => [
+    const content = blocks.flatMap(({ start, deltas }, index) => [
       { type: 'content_block_start', index, content_block: start },
       ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
       { type: 'content_block_stop', index },
@@ -113,7 +113,7 @@ class MockMessages {
     const stop = { stop_reason: tool === undefined ? 'end_turn' : 'tool_use', stop_sequence: null };
     return [
       { type: 'message_start', message },
-      ...(ends === 'never' ? said.slice(0, -1) : said),
+      ...(ends === 'never' ? content.slice(0, -1) : content),
       ...(ends === 'never' ? [] : [{ type: 'message_delta', delta: stop, usage: { output_tokens: outputTokens } }]),
       ...(ends === 'never' ? [] : [{ type: 'message_stop' }]),
     ];

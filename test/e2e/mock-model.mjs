@@ -1,28 +1,28 @@
-// A model that does as a script tells it: an HTTP server on loopback that speaks the part of the Responses API that codex needs. A
-// script is an async function; each tool call it makes becomes the model's next turn, and resolves with what came back.
+// A model that follows a script: an HTTP server on loopback that implements the part of the Responses API that codex needs. A script is an
+// async function; each tool call it makes becomes the model's next turn, and resolves with the result.
 
 import { once } from 'node:events';
 import http from 'node:http';
 
 /**
- * @typedef {object} ToolResult what codex tells a model about a command
+ * @typedef {object} ToolResult what codex reports to a model about a command
  * @property {string} output what the command wrote since the model last looked
  * @property {number} [exitCode] present when it has ended
- * @property {number} [session] present when it still runs: what `write` takes to name it
+ * @property {number} [session] present while it still runs: identifies it for `write`
  *
- * @typedef {object} Tools what a script can call; calls made at the same time are one turn
+ * @typedef {object} Tools what a script can call; concurrent calls are one turn
  * @property {(cmd: string, options?: object) => Promise<ToolResult>} exec starts a command
- * @property {(session: number, chars: string, options?: object) => Promise<ToolResult>} write to its stdin; '' only looks again
+ * @property {(session: number, chars: string, options?: object) => Promise<ToolResult>} write writes to its stdin; '' only polls
  */
 
-/** Longest a call waits before it reports a command as still running, in milliseconds; a command that ends is reported at once. */
+/** Longest a call waits before it reports a command as still running, in milliseconds; a command that ends is reported immediately. */
 const yieldMs = 25_000;
 
-/** Room for all that codex keeps of a command's output; without it a model sees some ten thousand tokens. */
+/** Room for all that codex keeps of a command's output; without it a model sees about ten thousand tokens. */
 const maxOutputTokens = 2_000_000;
 
 /**
- * Starts listening and playing the script. When the script has ended, well or not, the model says so and codex ends.
+ * Starts listening and playing the script. When the script has ended, successfully or not, the model sends its farewell and codex ends.
  *
  * @param {(tools: Tools) => Promise<void>} script
  */
@@ -34,13 +34,13 @@ export async function startMockModel(script) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const played = script(toolsOf(turns)).finally(() => turns.end());
-  played.catch(() => {}); // `close` tells
+  played.catch(() => {}); // `close` rejects with it
   return {
     baseUrl: `http://127.0.0.1:${server.address().port}/v1`,
-    /** The whole conversation, as each request had it. */
+    /** The whole conversation, as of each request. */
     asked: turns.asked,
 
-    /** Resolves when the script has ended; rejects with what it threw. To be called once codex has ended: later calls fail. */
+    /** Resolves when the script has ended; rejects with what it threw. Call it once codex has ended: later tool calls fail. */
     async close() {
       turns.abandon();
       server.closeAllConnections();
@@ -50,22 +50,22 @@ export async function startMockModel(script) {
   };
 }
 
-/** Where the script, which makes calls, meets the requests, each of which wants the next turn. */
+/** Connects the script, which makes calls, with the requests, each of which wants the next turn. */
 class Turns {
   asked = [];
   #made = 0;
   #isEnded = false;
   #isAbandoned = false;
-  #unsaid = [];
+  #unsent = [];
   #unanswered = new Map();
   #wake = () => {};
 
-  /** @returns {Promise<string>} what codex answered */
+  /** @returns {Promise<string>} codex's answer */
   async call(name, args) {
     const id = `call_${(this.#made += 1)}`;
     const item = { type: 'function_call', id: `item_${id}`, call_id: id, name, arguments: JSON.stringify(args) };
     const answered = new Promise((resolve, reject) => this.#unanswered.set(id, { resolve, reject }));
-    this.#unsaid.push(item);
+    this.#unsent.push(item);
     if (this.#isAbandoned) this.abandon();
     this.#wake();
     return answered;
@@ -76,10 +76,10 @@ class Turns {
     this.#unanswered.delete(id);
   }
 
-  /** What the model says next: the calls that the script has made since the last turn, or its farewell. */
+  /** The model's next output: the calls that the script has made since the last turn, or its farewell. */
   async next() {
-    if (this.#unsaid.length === 0 && !this.#isEnded) await new Promise((resolve) => (this.#wake = resolve));
-    if (this.#unsaid.length > 0) return this.#unsaid.splice(0);
+    if (this.#unsent.length === 0 && !this.#isEnded) await new Promise((resolve) => (this.#wake = resolve));
+    if (this.#unsent.length > 0) return this.#unsent.splice(0);
     return [{ type: 'message', id: 'farewell', role: 'assistant', content: [{ type: 'output_text', text: 'That was all.' }] }];
   }
 
@@ -118,7 +118,7 @@ function readToolResult(text) {
   };
 }
 
-/** One request is one turn: it carries the whole conversation, with the answers to earlier calls in it. */
+/** Each request is one turn: it carries the whole conversation, including the answers to earlier calls. */
 async function answer(request, response, turns) {
   if (request.method !== 'POST' || !request.url.endsWith('/responses')) return response.writeHead(404).end();
   const { input } = JSON.parse(Buffer.concat(await request.toArray()).toString());

@@ -1,5 +1,5 @@
-// A TCP proxy between codex and the server: it forwards bytes as they are, remembers the WebSocket messages among them, and can
-// lose what is under way and cut the connection. Judges nothing.
+// A TCP proxy between codex and the server: it forwards bytes unchanged, records the WebSocket messages among them, and can lose data in
+// flight and cut the connection. Judges nothing.
 
 import { once } from 'node:events';
 import net from 'node:net';
@@ -9,7 +9,7 @@ import { Receiver } from 'ws';
  * @typedef {object} WireMessage
  * @property {number} connection 1 for the first
  * @property {'codex' | 'server'} from
- * @property {any} body the message; or a text: the first line of an HTTP answer that is no upgrade, or what was wrong with a frame
+ * @property {any} body the message; or a text: the first line of an HTTP answer that is not an upgrade, or the error in a frame
  */
 
 /** @param {string} target ws URL of the server */
@@ -20,7 +20,7 @@ export async function openWireProxy(target) {
 }
 
 export class WireProxy {
-  /** @type {WireMessage[]} in the order in which they came */
+  /** @type {WireMessage[]} in order of arrival */
   messages = [];
   connections = 0;
   #target;
@@ -42,18 +42,18 @@ export class WireProxy {
     return `ws://127.0.0.1:${this.#server.address().port}`;
   }
 
-  /** Resolves when `isTrue` of the messages, with which it is called after each message. Rejects when the proxy is closed before. */
+  /** Resolves when `isTrue`, which is called with the messages after each one, returns true. Rejects when the proxy is closed before. */
   async until(isTrue) {
     if (isTrue(this.messages)) return;
     await new Promise((resolve, reject) => this.#waiting.add({ isTrue, resolve, reject }));
   }
 
-  /** From now on nothing that the server says reaches codex, until the connection is cut. */
+  /** From now on nothing that the server sends reaches codex, until the connection is cut. */
   lose() {
     this.#isLosing = true;
   }
 
-  /** Ends every connection without a word to either side; new ones are welcome. */
+  /** Resets every connection; new ones are accepted. */
   cut() {
     for (const socket of this.#sockets) socket.resetAndDestroy();
     this.#isLosing = false;
@@ -62,7 +62,7 @@ export class WireProxy {
   close() {
     this.cut();
     this.#server.close();
-    for (const { reject } of this.#waiting) reject(new Error('the connection ended before what the scenario waits for'));
+    for (const { reject } of this.#waiting) reject(new Error('the connection ended before the awaited message'));
     this.#waiting.clear();
   }
 
@@ -100,11 +100,11 @@ export class WireProxy {
   }
 }
 
-/** Takes the bytes of one direction, and calls `tell` with each message in them. What comes before the first is HTTP. */
-function messageListener(from, tell) {
+/** Takes the bytes of one direction, and calls `onMessage` with each message in them. The bytes before the first are HTTP. */
+function messageListener(from, onMessage) {
   const receiver = new Receiver({ isServer: from === 'codex' });
-  receiver.on('message', (bytes) => tell(parsed(bytes.toString())));
-  receiver.on('error', (error) => tell(error.message));
+  receiver.on('message', (bytes) => onMessage(parsed(bytes.toString())));
+  receiver.on('error', (error) => onMessage(error.message));
   let head = Buffer.alloc(0);
   let isUpgraded = false;
   return (bytes) => {
@@ -114,7 +114,7 @@ function messageListener(from, tell) {
     if (end < 0) return undefined;
     const [firstLine] = head.toString('latin1').split('\r\n', 1);
     isUpgraded = from === 'codex' || firstLine.includes(' 101 ');
-    return isUpgraded ? receiver.write(head.subarray(end + 4)) : tell(firstLine);
+    return isUpgraded ? receiver.write(head.subarray(end + 4)) : onMessage(firstLine);
   };
 }
 
@@ -127,8 +127,8 @@ function parsed(text) {
 }
 
 /**
- * What the messages tell of each process that codex asked for: the reply to its start and its events in the order in which they
- * came, and its output.
+ * The messages about each process that codex started: the reply to its start and its events in order of
+ * arrival, and its output.
  *
  * @param {WireMessage[]} messages
  */
@@ -138,8 +138,8 @@ export function livesOf(messages) {
     .map(({ connection, body: start }) => {
       const id = start.params.processId;
       const isReply = (message) => message.connection === connection && message.body.id === start.id;
-      const said = messages.filter(({ from }) => from === 'server');
-      const events = said.filter((message) => isReply(message) || message.body.params?.processId === id).map(({ body }) => body);
+      const sent = messages.filter(({ from }) => from === 'server');
+      const events = sent.filter((message) => isReply(message) || message.body.params?.processId === id).map(({ body }) => body);
       const chunks = events.flatMap(({ method, params }) =>
         method === 'process/output' ? [Buffer.from(params.chunk, 'base64')] : [],
       );

@@ -15,7 +15,7 @@ describe('a server that is sent anything at all', () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
     const { inputs, failure } = await runCampaign({ seed, inputs: 2_000 });
     const which = failure?.case === undefined ? '--inputs 2000' : `--case ${failure.case.index}`;
-    assert.deepEqual(failure?.problems ?? [], [], `again: npm run fuzz -- --seed ${seed} ${which}`);
+    assert.deepEqual(failure?.problems ?? [], [], `reproduce: npm run fuzz -- --seed ${seed} ${which}`);
     assert.ok(inputs >= 2_000);
   });
 });
@@ -42,7 +42,7 @@ describe('the fuzzer', () => {
     assert.deepEqual(book(answer), ['1 refusals missing']);
     assert.deepEqual(book(answer, refusal, refusal), ['1 refusals too many']);
     assert.match(book(answer, refusal, answer)[0] ?? '', /^a second answer/);
-    assert.match(book(answer, refusal, { id: 'b', result: {} })[0] ?? '', /^an answer nobody asked for/);
+    assert.match(book(answer, refusal, { id: 'b', result: {} })[0] ?? '', /^an unexpected answer/);
     assert.match(book(refusal, { id: 'a', error: { data: { kind: 'internalError' } } })[0] ?? '', /^an internal error/);
   });
 

@@ -1,5 +1,5 @@
-// What a client might ask: every method with parameters that make sense, and names that other clients use too. No order is kept:
-// whether the question fits the moment is the server's business.
+// Calls that a client might make: every method with sensible parameters, and names that other clients also use. In no particular order:
+// whether a call fits the current state is for the server to decide.
 
 import { requests } from '#src/protocol/methods.js';
 import { notifications } from '#src/protocol/notifications.js';
@@ -10,15 +10,15 @@ export interface Call {
   readonly params?: unknown;
 }
 
-/** As long as a session's id. Replaced by the id of a live session when it is sent, if there is one. */
+/** As long as a session id. Replaced by the id of a live session when it is sent, if there is one. */
 export const sessionPlaceholder = '00000000-0000-4000-8000-000000000000';
 
 const strangeIds = ['constructor', '__proto__', 'toString', '', '\ud800', 'é\u{1f600}', 'x'.repeat(256)];
 
-/** Few and often the same, so that calls meet a process. */
+/** Few, and often the same, so that calls hit a process. */
 const processIds = ['p0', 'p0', 'p0', 'p0', 'p1', 'p1', 'p2', ...strangeIds];
 
-/** No shell among them: whatever becomes of these words, they stay harmless. */
+/** Without a shell, so that these words stay harmless however they are mutated. */
 const commands = [
   ['true'],
   ['cat'],
@@ -34,9 +34,9 @@ const commands = [
 const signals = ['SIGTERM', 'INT', 'interrupt', 'SIGKILL', 'SIGSTOP', 'SIGCONT', 'SIGNOTHING', '0', ''];
 
 const methods = Object.keys(requests);
-const told = Object.keys(notifications);
+const notificationNames = Object.keys(notifications);
 
-/** Those that begin a case which means to get somewhere. */
+/** The calls that begin a case which is meant to get past the handshake. */
 export function greeting(random: Random): readonly Call[] {
   const cat = { processId: 'p0', argv: ['cat'], envPolicy: { inherit: 'core' }, pipeStdin: true };
   return [
@@ -46,7 +46,7 @@ export function greeting(random: Random): readonly Call[] {
   ];
 }
 
-/** Starts are rare: each costs as much as a hundred other questions. */
+/** Starts are rare: each costs as much as a hundred other calls. */
 export function randomCall(random: Random): Call {
   const method = random.pick(methods);
   const isStart = method === 'process/start' || method === 'command/exec';
@@ -54,7 +54,7 @@ export function randomCall(random: Random): Call {
 }
 
 export function randomNotification(random: Random): Call {
-  const method = random.pick([...told, 'initialized', 'process/ack', 'nothing', ...methods]);
+  const method = random.pick([...notificationNames, 'initialized', 'process/ack', 'nothing', ...methods]);
   return { method, params: method === 'process/ack' ? { processId: random.pick(processIds), seq: random.below(20) } : {} };
 }
 

@@ -1,4 +1,4 @@
-// Many cases at the same time against a server of each guise, and a look at what is left of them when all are over.
+// Many concurrent cases against a server in each setup, and a check of what remains when all have ended.
 
 import assert from 'node:assert/strict';
 import { type FuzzCase, makeCase } from './cases.js';
@@ -10,7 +10,7 @@ import { type Belongings, FuzzTarget } from './target.js';
 export interface CampaignOptions {
   readonly seed: number;
   readonly inputs: number;
-  /** Runs this case only. */
+  /** Runs only this case. */
   readonly only?: number;
   readonly progress?: (inputs: number) => void;
 }
@@ -26,23 +26,23 @@ export interface Report {
   readonly byTransport: Readonly<Record<FuzzCase['transport'], number>>;
   readonly byGuise: Readonly<Record<Guise, number>>;
   readonly byLabel: ReadonlyMap<string, number>;
-  /** What each of the servers had, and has. */
+  /** What each of the servers had before and has now. */
   readonly before: readonly Belongings[];
   /** Empty once something else has failed. */
   readonly after: readonly Belongings[];
   readonly failure: Failure | undefined;
 }
 
-/** Cases at the same time, so that the server always has several connections in different states. */
+/** Concurrent cases, so that the server always has several connections in different states. */
 const lanes = 6;
 
-/** Connections to each server that say a byte now and then and never come to the point. */
+/** Slowloris connections to each server: they send a byte now and then and never complete a request. */
 const lorises = 4;
 
-/** By which what a server holds may differ: compiled code and caches. A hundred bytes lost with each of 200 000 inputs are more. */
+/** Growth that is allowed for compiled code and caches. A leak of a hundred bytes for each of 200 000 inputs is more. */
 const allowedGrowthMiB = 8;
 
-/** For what a server that has crashed said last to arrive. */
+/** Time for the last output of a crashed server to arrive. */
 const lastWordsMs = 300;
 
 const lookMs = 20;
@@ -75,7 +75,7 @@ export async function runCampaign({ seed, inputs, only, progress }: CampaignOpti
       while (tally.inputs < inputs && found.failure === undefined) {
         const fuzzCase = makeCase(seed, next);
         next += 1;
-        await Promise.all([run(fuzzCase), slow.sayOn(next)]);
+        await Promise.all([run(fuzzCase), slow.sendByte(next)]);
       }
     };
     await Promise.all(Array.from({ length: lanes }, lane));
@@ -92,14 +92,14 @@ async function endAll(targets: readonly FuzzTarget[]): Promise<void> {
   await Promise.all(targets.map(async (target) => target[Symbol.asyncDispose]()));
 }
 
-/** The same case alone, against a server of its own. */
+/** The same case alone, against its own server. */
 export async function failsAlone(fuzzCase: FuzzCase): Promise<readonly string[]> {
   await using target = await FuzzTarget.start(fuzzCase.guise);
   const problems = await problemsOf(fuzzCase, { target, sessions: [], takenOver: new Set() });
   return [...problems, ...target.problems];
 }
 
-/** A server that has gone refuses connections: that is a problem of the case, not of ours. */
+/** A crashed server refuses connections: that is reported as a problem of the case, not thrown. */
 async function problemsOf(fuzzCase: FuzzCase, surroundings: Surroundings): Promise<string[]> {
   try {
     return await runCase(fuzzCase, surroundings);
@@ -136,12 +136,15 @@ async function openLorises(targets: readonly FuzzTarget[]) {
   const random = new Random(1);
   const text = Buffer.from('GET /a-very-long-way-to-the-end-of-this-line');
   return {
-    sayOn: async (turn: number) => void random.pick(wires).send(text.subarray(turn % text.length, (turn % text.length) + 1)),
+    sendByte: async (turn: number) => void random.pick(wires).send(text.subarray(turn % text.length, (turn % text.length) + 1)),
     cut: () => wires.forEach((wire) => wire.cut()),
   };
 }
 
-/** Waits until everything has gone that should, and names what stays. One session of each caller may: that of released processes. */
+/**
+ * Waits until everything that should go away has gone, and names what remains. One session per caller may remain: the one that holds
+ * released processes.
+ */
 async function leftovers(target: FuzzTarget, before: Belongings): Promise<{ after: Belongings; leaks: string[] }> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
@@ -161,5 +164,5 @@ async function leftovers(target: FuzzTarget, before: Belongings): Promise<{ afte
   }
 }
 
-/** With its first child a server starts a watchdog, with a pipe to it, and opens what it watches children with. */
+/** With its first child a server starts a watchdog, with a pipe to it, and opens descriptors to watch children with. */
 const allowedMore = { connections: 0, processes: 0, descriptors: 4, children: 1 } as const;

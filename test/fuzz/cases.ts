@@ -1,4 +1,4 @@
-// One case: a connection and everything that is sent over it, made from a seed and a number alone.
+// One case: a connection and everything sent over it, derived from a seed and a number alone.
 
 import { type Call, greeting, randomCall, randomNotification } from './calls.js';
 import { brokenFrame, clientFrame, fragmented, opcodes } from './frames.js';
@@ -11,7 +11,7 @@ import { strangeRequest } from './strange-requests.js';
 export type Transport = 'stdio' | 'unix' | 'websocket';
 
 export interface Input {
-  /** As it goes into the connection. */
+  /** As written to the connection. */
   readonly bytes: Buffer;
   readonly meaning: Meaning;
   readonly label: string;
@@ -19,22 +19,22 @@ export interface Input {
 
 export interface FuzzCase {
   readonly index: number;
-  /** Which of the servers it is for. */
+  /** The setup of the server that it is for. */
   readonly guise: Guise;
   readonly transport: Transport;
   /** Sent in place of a WebSocket handshake; then there are no other inputs. */
   readonly request: Input | undefined;
   readonly inputs: readonly Input[];
-  /** `pieces` cuts the bytes anywhere; `trickle` sends them one at a time. */
+  /** `pieces` splits the bytes anywhere; `trickle` sends them one at a time. */
   readonly manner: 'whole' | 'pieces' | 'trickle';
-  /** `settle` waits for every answer, `end` ends in good order, `cut` hangs up in the middle. */
+  /** `settle` waits for every answer, `end` closes in good order, `cut` hangs up in the middle. */
   readonly ending: 'settle' | 'end' | 'cut';
 }
 
-/** A server on stdio has one client only, so that one case there has to be worth its start. */
+/** A server on stdio has only one client, so a case there has to be worth starting one. */
 const inputsOnStdio = 1_000;
 
-/** Every so many cases one is on stdio. */
+/** One case out of this many is on stdio. */
 const stdioEvery = 80;
 
 export function makeCase(seed: number, index: number): FuzzCase {
@@ -54,7 +54,7 @@ export function makeCase(seed: number, index: number): FuzzCase {
   return { index, guise, transport, request: undefined, inputs, manner, ending };
 }
 
-/** The same case without some of its inputs, for finding out which of them matter. */
+/** The same case without some of its inputs, to find out which of them matter. */
 export function withInputs(whole: FuzzCase, inputs: readonly Input[]): FuzzCase {
   return { ...whole, inputs };
 }
@@ -87,7 +87,7 @@ function makeInput(transport: Transport, id: string, random: Random): Input {
   return transport === 'websocket' ? framedInput(requestText(randomCall(random), id), random) : spacedLine(whole, random);
 }
 
-/** What ends a conversation: a frame that is wrong, a half message, bytes that announce what never comes. */
+/** Input that ends a conversation: an invalid frame, half a message, a header that announces bytes which never follow. */
 function lastInput(transport: Transport, id: string, random: Random): Input {
   const text = Buffer.from(requestText(randomCall(random), id));
   if (transport === 'websocket') {
@@ -100,7 +100,7 @@ function lastInput(transport: Transport, id: string, random: Random): Input {
   return { bytes, meaning: { kind: 'unfinished' }, label: 'half message' };
 }
 
-/** Anything that would end the conversation is kept for `lastInput`, where stdio has none: its server would have to be started again. */
+/** Input that would end the conversation is left to `lastInput`, which stdio does not use: its server would have to be restarted. */
 function harmless(input: Input, transport: Transport): Input {
   return isLast(input) ? message(transport, input.label, Buffer.from('}')) : input;
 }

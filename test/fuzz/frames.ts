@@ -1,4 +1,4 @@
-// WebSocket frames as a client sends them, whole, in fragments and broken in every way RFC 6455 has a rule about.
+// WebSocket frames as a client sends them: whole, in fragments, and broken in every way that RFC 6455 has a rule about.
 
 import { sessionPlaceholder } from './calls.js';
 import type { Random } from '../support/random.js';
@@ -9,7 +9,7 @@ interface FrameOptions {
   readonly isLast?: boolean;
   readonly reservedBits?: number;
   readonly isMasked?: boolean;
-  /** Said in the header, whatever the payload has. */
+  /** Overrides the length in the header. */
   readonly length?: number;
 }
 
@@ -17,7 +17,7 @@ export function clientFrame(opcode: number, payload: Buffer, options: FrameOptio
   const { isLast = true, reservedBits = 0, isMasked = true, length = payload.length } = options;
   const first = (isLast ? 0x80 : 0) | (reservedBits << 4) | opcode;
   const maskBit = isMasked ? 0x80 : 0;
-  // A mask of zeros is one like any other, and leaves the place of a session's id readable to whoever fills it in.
+  // A mask of zeros is as valid as any other, and leaves the session placeholder readable so that it can be filled in.
   const mask = Buffer.from(payload.includes(sessionPlaceholder) ? [0, 0, 0, 0] : [0x12, 0x34, 0x56, 0x78]);
   const masked = isMasked ? Buffer.from(payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0))) : payload;
   return Buffer.concat([Buffer.from([first]), lengthField(length, maskBit), ...(isMasked ? [mask] : []), masked]);

@@ -1,5 +1,5 @@
-// The ways in which a server is set up to be fuzzed: open to this machine on the Linux backend, or behind TLS and credentials, one of them
-// on the portable backend.
+// The setups of the servers to fuzz: open to this machine on the Linux backend, or behind TLS and credentials, one of them on the portable
+// backend.
 
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -14,9 +14,9 @@ export interface Outfit {
   readonly flags: readonly string[];
   /** Modules that Node loads before the server. */
   readonly imports: readonly string[];
-  /** What every request of a WebSocket needs. */
+  /** Needed by every WebSocket request. */
   readonly authorization: string | undefined;
-  /** Of a server that is reached over TLS. */
+  /** For a server behind TLS. */
   readonly certificate: string | undefined;
 }
 
@@ -24,7 +24,7 @@ const noKoffi = new URL('../fixtures/no-koffi.js', import.meta.url).href;
 const token = 'a-token-that-is-right';
 const daySeconds = 24 * 60 * 60;
 
-/** The folder is for files that the server is to read. */
+/** The folder is for files that the server reads. */
 export function outfitOf(guise: Guise, folder: string): Outfit {
   switch (guise) {
     case 'plain':
@@ -43,7 +43,7 @@ export function outfitOf(guise: Guise, folder: string): Outfit {
   }
 }
 
-/** Only the backend shows on stdio: nobody else can come in there. */
+/** On stdio only the backend makes a difference: there is no other client to authenticate. */
 export function importsOnStdio(guise: Guise): readonly string[] {
   return guise === 'token' ? [noKoffi] : [];
 }

@@ -1,4 +1,5 @@
-// Fuzzes real servers over stdio, WebSocket and Unix socket, with TLS and credentials and without, on both backends. Every case can be had again by its seed and number.
+// Fuzzes real servers over stdio, WebSocket and Unix socket, with and without TLS and credentials, on both backends. Every case can be
+// reproduced from its seed and number.
 //
 //   npm run fuzz -- [--inputs 200000] [--seed N] [--case M]
 
@@ -18,24 +19,24 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 print(`seed ${seed}`);
 const startedAt = performance.now();
-let toldAt = 0;
+let printedAt = 0;
 const report = await runCampaign({
   seed,
   inputs: Number(values.inputs),
   ...(values.case === undefined ? {} : { only: Number(values.case) }),
   progress: (inputs) => {
-    if (inputs - toldAt < 20_000) return;
-    toldAt = inputs;
+    if (inputs - printedAt < 20_000) return;
+    printedAt = inputs;
     print(`${inputs} inputs`);
   },
 });
-tell(report);
+printReport(report);
 if (report.failure !== undefined) {
   await explain(report.failure);
   process.exitCode = 1;
 }
 
-function tell({ inputs, cases, byTransport, byGuise, byLabel, before, after }: Report): void {
+function printReport({ inputs, cases, byTransport, byGuise, byLabel, before, after }: Report): void {
   const seconds = (performance.now() - startedAt) / 1000;
   print(`${inputs} inputs over ${cases} connections in ${seconds.toFixed(1)} s: ${Math.round(inputs / seconds)} a second`);
   print(
@@ -51,18 +52,18 @@ function tell({ inputs, cases, byTransport, byGuise, byLabel, before, after }: R
 
 async function explain({ case: failed, problems }: Failure): Promise<void> {
   print(`FAILED\n${problems.slice(0, 10).join('\n')}`);
-  if (failed === undefined) return print(`again: npm run fuzz -- --seed ${seed} --inputs ${values.inputs}`);
-  print(`again: npm run fuzz -- --seed ${seed} --case ${failed.index}`);
+  if (failed === undefined) return print(`reproduce: npm run fuzz -- --seed ${seed} --inputs ${values.inputs}`);
+  print(`reproduce: npm run fuzz -- --seed ${seed} --case ${failed.index}`);
   const smallest = await shrunk(failed);
   const file = join(mkdtempSync(join(tmpdir(), 'fuzz-')), `seed-${seed}-case-${failed.index}.json`);
   writeFileSync(
     file,
     JSON.stringify(smallest, (_, value: unknown) => (isBytes(value) ? shown(value) : value), 2),
   );
-  print(`${smallest.inputs.length} inputs are left of it in ${file}`);
+  print(`${smallest.inputs.length} inputs remain, in ${file}`);
 }
 
-/** Leaves out as much as it can while the case still fails alone. Gives it back whole when it does not. */
+/** Removes as many inputs as possible while the case still fails alone. Returns the whole case if it does not. */
 async function shrunk(failed: FuzzCase): Promise<FuzzCase> {
   if ((await failsAlone(failed)).length === 0) return failed;
   let inputs: readonly Input[] = failed.inputs;

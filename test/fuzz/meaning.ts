@@ -1,37 +1,37 @@
-// What a message asks of the server, found out by a second, simpler reader of the protocol than the server's own.
+// What a message requires of the server, determined by a second, simpler reader of the protocol than the server's own.
 
 export type Meaning =
   /** Exactly one answer with this id. */
   | { readonly kind: 'request'; readonly id: string | number }
-  /** One answer, with this id or, when it was too much to read or its id is none, with -1. */
+  /** One answer, with this id or, if it was too large to read or its id is invalid, with -1. */
   | { readonly kind: 'immense'; readonly id: string | number }
-  /** No answer, or one with -1: when it came at the wrong time, or is a reply whose id is none. */
+  /** No answer, or one with -1: if it arrived at the wrong time, or is a reply with an invalid id. */
   | { readonly kind: 'notification' }
   /** Exactly one answer with -1. */
   | { readonly kind: 'malformed' }
-  /** No answer: a blank line, a reply to nothing, a ping. */
+  /** No answer: a blank line, an unexpected reply, a ping. */
   | { readonly kind: 'silent' }
-  /** The server closes the connection, or refuses to have one. */
+  /** The server closes or refuses the connection. */
   | { readonly kind: 'fatal' }
-  /** The rest will not come: nothing more can be asked of this connection. */
+  /** The rest never arrives: nothing more can be sent on this connection. */
   | { readonly kind: 'unfinished' };
 
-/** Messages above these are refused by the server's default limits. */
+/** The server's default limits refuse messages above these. */
 const deepest = 64;
 const widest = 262_144;
 
-/** As a line of a stream; a line that is blank says nothing. */
+/** As a line of a stream; a blank line has no meaning. */
 export function meaningOfLine(payload: Buffer): Meaning {
   if (payload[0] === 0x01) return { kind: 'unfinished' };
   return /^[ \t\v\f\r]*$/.test(payload.toString()) ? { kind: 'silent' } : meaningOfText(payload);
 }
 
-/** As the payload of a WebSocket message of text. */
+/** As the payload of a WebSocket text message. */
 export function meaningOfTextMessage(payload: Buffer): Meaning {
   return isUtf8(payload) ? meaningOfText(payload) : { kind: 'fatal' };
 }
 
-/** As the payload of a WebSocket message of bytes. */
+/** As the payload of a WebSocket binary message. */
 export function meaningOfBinaryMessage(payload: Buffer): Meaning {
   if (payload[0] === 0x01) return { kind: 'fatal' };
   return '{ \t\r\n'.includes(String.fromCharCode(payload[0] ?? 0)) ? meaningOfText(payload) : { kind: 'malformed' };
@@ -41,7 +41,7 @@ function meaningOfText(payload: Buffer): Meaning {
   const message = isUtf8(payload) ? parsed(payload.toString()) : undefined;
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return { kind: 'malformed' };
   const { id, method, error } = message as Record<string, unknown>;
-  // Past 2^53 its digits decide whether it is an id, and this reader has lost them.
+  // Beyond 2^53 the digits decide whether it is a valid id, and JSON.parse has lost them.
   const isRounded = typeof id === 'number' && Math.abs(id) > Number.MAX_SAFE_INTEGER;
   const hasId = typeof id === 'string' || Number.isSafeInteger(id) || isRounded;
   if (id !== undefined && !hasId) return { kind: 'malformed' };
@@ -50,7 +50,7 @@ function meaningOfText(payload: Buffer): Meaning {
     return hasId && typeof method === 'string' ? { kind: 'immense', id: id as string } : { kind: 'malformed' };
   if (method !== undefined) {
     if (typeof method !== 'string') return { kind: 'malformed' };
-    // An answer to -1 could not be told from an answer to something malformed.
+    // An answer to id -1 is indistinguishable from an answer to something malformed.
     if (id === -1) return { kind: 'immense', id };
     return hasId ? { kind: 'request', id: id as string } : { kind: 'notification' };
   }
@@ -68,7 +68,7 @@ function isUtf8(payload: Buffer): boolean {
   return Buffer.from(payload.toString()).equals(payload);
 }
 
-/** Without a byte order mark, which is no JSON and which toString keeps. */
+/** Fails for a byte order mark, which is not JSON and which toString keeps. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

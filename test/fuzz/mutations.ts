@@ -1,8 +1,8 @@
-// A message that is nearly right: one that was, with something done to its values or to its text.
+// Almost valid messages: valid ones with a change to their values or to their text.
 
 import type { Random } from '../support/random.js';
 
-/** Values that readers of JSON have stumbled over. */
+/** Values that JSON readers have stumbled over. */
 const strangeValues: readonly unknown[] = [
   null,
   true,
@@ -29,7 +29,7 @@ const strangeValues: readonly unknown[] = [
   { toString: 1, constructor: null },
 ];
 
-/** Texts in place of a value that no JSON.stringify would write. */
+/** Texts for a value that JSON.stringify would never write. */
 const strangeTexts = [
   '1e999',
   '-1e999',
@@ -44,10 +44,10 @@ const strangeTexts = [
   '1e0',
 ];
 
-/** Texts that are no JSON. */
+/** Texts that are not JSON. */
 const brokenTexts = ['NaN', 'undefined', "'x'", '01', '+1', '.5', '0x10', '"\\x"', '"\u0001"', '{"a":1,}', '[,]', '/**/1', ''];
 
-/** Replaces, adds or takes away one member somewhere inside. */
+/** Replaces, adds or removes one member somewhere inside. */
 export function withStrangeValue(message: Record<string, unknown>, random: Random): string {
   const copy = structuredClone(message);
   const places = placesIn(copy);
@@ -70,7 +70,7 @@ export function withStrangeValue(message: Record<string, unknown>, random: Rando
   return JSON.stringify(copy);
 }
 
-/** Puts a text in the place of one value. */
+/** Replaces one value with a text. */
 export function withStrangeText(message: Record<string, unknown>, random: Random): string {
   const copy = structuredClone(message);
   const { holder, key } = random.pick(placesIn(copy));
@@ -79,7 +79,7 @@ export function withStrangeText(message: Record<string, unknown>, random: Random
   return JSON.stringify(copy).replace(`"${mark}"`, () => random.pick(random.chance(0.5) ? strangeTexts : brokenTexts));
 }
 
-/** The same member twice; which one counts, both readers must agree on. */
+/** The same member twice; both readers must agree on which one counts. */
 export function withDuplicateKey(message: Record<string, unknown>, random: Random): string {
   const text = JSON.stringify(message);
   const [name, value] = random.pick(
@@ -89,7 +89,7 @@ export function withDuplicateKey(message: Record<string, unknown>, random: Rando
   return random.chance(0.5) ? `{${member},${text.slice(1)}` : `${text.slice(0, -1)},${member}}`;
 }
 
-/** Bytes changed, cut, doubled or put in. Line feeds are left out, so that it stays one message. */
+/** Bytes changed, cut, doubled or inserted. Line feeds are removed, so that it stays one message. */
 export function withBrokenBytes(text: string, random: Random): Buffer {
   const bytes = Buffer.from(text);
   const at = random.below(bytes.length);
@@ -110,7 +110,7 @@ export function withBrokenBytes(text: string, random: Random): Buffer {
   }
 }
 
-/** Deeper or wider than any message has a reason to be. Some stay below the limits. */
+/** Deeper or wider than any message has reason to be. Some stay below the limits. */
 export function immense(id: string, random: Random): string {
   const size = random.pick([10, 60, 63, 65, 100, 5_000, 100_000, 300_000]);
   const params = random.pick([

@@ -1,15 +1,15 @@
-// What was asked over one connection, what was answered, and whether that adds up.
+// What was sent over one connection, what was answered, and whether the two match.
 
 import type { Meaning } from './meaning.js';
 
 interface Asked {
   times: number;
   answers: number;
-  /** May be answered with -1 instead, since it was too much to read. */
+  /** May be answered with -1 instead, because it was too large to read. */
   isImmense: boolean;
 }
 
-/** What a server may say unasked. */
+/** Notifications that a server may send. */
 const notifications = new Set(['process/output', 'process/exited', 'process/closed', 'command/exec/outputDelta']);
 
 export class ReplyBook {
@@ -40,7 +40,7 @@ export class ReplyBook {
   }
 
   received(message: unknown): void {
-    if (typeof message !== 'object' || message === null) return this.#complain('no message', message);
+    if (typeof message !== 'object' || message === null) return this.#complain('not a message', message);
     const { id, method, error } = message as Record<string, unknown>;
     if (typeof method === 'string')
       return notifications.has(method) ? undefined : this.#complain('an unknown notification', message);
@@ -48,7 +48,7 @@ export class ReplyBook {
     if (kindOf(error) === 'internalError') this.#complain('an internal error', message);
     const asked = this.#asked.get(JSON.stringify(id));
     if (id === -1 && (asked === undefined || asked.answers === asked.times)) this.#refusals += 1;
-    else if (asked === undefined) this.#complain('an answer nobody asked for', message);
+    else if (asked === undefined) this.#complain('an unexpected answer', message);
     else {
       asked.answers += 1;
       if (asked.answers > asked.times) this.#complain('a second answer', message);
@@ -63,13 +63,13 @@ export class ReplyBook {
     return (this.#asked.get(JSON.stringify(id))?.answers ?? 0) > 0;
   }
 
-  /** What can be said at any time: answers that should not have come. */
+  /** Problems that are certain at any time: answers that should not have arrived. */
   get problems(): readonly string[] {
     const extra = this.#refusals - this.#mostRefusals;
     return [...this.#problems, ...(extra > 0 ? [`${extra} refusals too many`] : [])];
   }
 
-  /** What can only be said when everything had its time: answers that did not come. */
+  /** Problems that are certain only once there was enough time: missing answers. */
   get unanswered(): readonly string[] {
     const open = [...this.#asked].filter(([, { times, answers }]) => answers < times);
     const plain = open.filter(([, { isImmense }]) => !isImmense).map(([id]) => `no answer to ${id}`);

@@ -1,4 +1,4 @@
-// One case against a real server: says everything, waits for what must come, and tells what was wrong.
+// One case against a real server: sends everything, waits for what must arrive, and reports what was wrong.
 
 import type { RawPeer } from '../support/raw-peer.js';
 import { sessionPlaceholder } from './calls.js';
@@ -9,12 +9,12 @@ import { ReplyBook } from './reply-book.js';
 import type { FuzzTarget } from './target.js';
 import type { Wire } from './wire.js';
 
-/** What cases that run at the same time know of each other. */
+/** What concurrent cases know of each other. */
 export interface Surroundings {
   readonly target: FuzzTarget;
-  /** Sessions seen lately, for others to resume and to attach to. */
+  /** Recently seen sessions, for other cases to resume and attach to. */
   readonly sessions: string[];
-  /** Sessions that somebody asked to take over: their connections may be closed by the server. */
+  /** Sessions that a case asked to take over: the server may close their connections. */
   readonly takenOver: Set<string>;
 }
 
@@ -23,15 +23,15 @@ interface Listed {
   readonly sessionId: string;
 }
 
-/** Far beyond anything a healthy server needs, so that only a hang gets there. */
+/** Far longer than a healthy server needs, so that only a hang gets there. */
 const patienceMs = 20_000;
 
-/** Inputs between two looks at whether the server still answers. */
+/** Inputs between two checks that the server still answers. */
 const inputsPerLook = 64;
 
 const rememberedSessions = 20;
 
-/** Nothing, when all was well. */
+/** Returns the problems; empty if there were none. */
 export async function runCase(fuzzCase: FuzzCase, surroundings: Surroundings): Promise<string[]> {
   if (fuzzCase.request !== undefined) return knock(fuzzCase, fuzzCase.request, surroundings.target);
   const conversation = new Conversation(fuzzCase, surroundings);
@@ -39,7 +39,7 @@ export async function runCase(fuzzCase: FuzzCase, surroundings: Surroundings): P
   return conversation.run();
 }
 
-/** The server answers and hangs up, or hangs up: it never waits for ever. */
+/** The server answers and hangs up, or just hangs up: it must never wait forever. */
 async function knock({ manner, index }: FuzzCase, request: Input, target: FuzzTarget): Promise<string[]> {
   const random = new Random(index);
   const wire = await target.knock(random.chance(0.8) ? 'TLS' : 'TCP');
@@ -57,7 +57,7 @@ class Conversation {
   readonly #random: Random;
   #wire: Wire | undefined;
   #session: string | undefined;
-  /** What was listed when somebody asked for it last. */
+  /** The result of the last `process/list` that this case sent. */
   #listed: readonly Listed[] = [];
   #wake: () => void = () => {};
   #looks = 0;
@@ -89,7 +89,7 @@ class Conversation {
     const { inputs, ending } = this.#case;
     for (const [index, input] of inputs.entries()) {
       if (this.#isClosed) break;
-      await this.#say(input);
+      await this.#send(input);
       if (index % inputsPerLook === inputsPerLook - 1 && index < inputs.length - 1) await this.#look();
     }
     const last = inputs.at(-1)?.meaning.kind;
@@ -104,7 +104,7 @@ class Conversation {
     return this.#wire?.isClosed !== false;
   }
 
-  async #say({ bytes, meaning }: Input): Promise<void> {
+  async #send({ bytes, meaning }: Input): Promise<void> {
     const filled = this.#filledIn(bytes);
     this.#book.sent(meaning);
     const { manner } = this.#case;
@@ -113,15 +113,15 @@ class Conversation {
     for (const piece of pieces) await this.#wire?.send(piece);
   }
 
-  /** Whatever was said before, the server still answers. */
+  /** Checks that the server still answers after everything sent so far. */
   async #look(): Promise<void> {
     this.#looks += 1;
     const id = `look ${this.#looks}`;
     this.#ask(id, 'environment/status');
-    if (!(await this.#until(() => this.#book.hasAnswer(id)))) this.#book.complain('the server does not answer any more');
+    if (!(await this.#until(() => this.#book.hasAnswer(id)))) this.#book.complain('the server no longer answers');
   }
 
-  /** Every question has its answer once nothing is left to wait for. */
+  /** Every request has its answer once nothing is left to wait for. */
   async #settle(): Promise<void> {
     await this.#look();
     if (!this.#isDone) {
@@ -135,7 +135,7 @@ class Conversation {
     await this.#finish();
   }
 
-  /** Nobody else can come to a server on stdio and end them. */
+  /** A server on stdio has no other client that could end them. */
   async #endReleased(): Promise<void> {
     this.#ask('released', 'process/list', { scope: 'all' });
     await this.#until(() => this.#book.hasAnswer('released'));
@@ -169,7 +169,7 @@ class Conversation {
     );
   }
 
-  /** False when it does not come true in time; true also when the connection has ended. */
+  /** False when it does not become true in time; true if it does, or if the connection has ended. */
   async #until(isTrue: () => boolean): Promise<boolean> {
     const deadline = Date.now() + patienceMs;
     while (!isTrue() && !this.#isClosed) {
@@ -207,7 +207,7 @@ class Conversation {
   }
 }
 
-/** Processes that were released outlive their sessions, and whoever waits for them would wait too. */
+/** Terminates released processes, which outlive their sessions: calls that wait for them would never be answered. */
 export async function endEverything(target: FuzzTarget): Promise<void> {
   await Promise.all((await target.peers()).map(async (peer) => endAllOf(peer)));
 }

@@ -1,4 +1,4 @@
-// What may knock at an HTTP server's door in place of a good WebSocket handshake.
+// What an HTTP server may receive in place of a valid WebSocket handshake.
 
 import type { Input } from './cases.js';
 import type { Random } from '../support/random.js';
@@ -10,7 +10,7 @@ const upgrade = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** None of them is right: what comes of it is a refusal, where credentials are asked for. */
+/** None of them is valid: a server that requires credentials refuses them all. */
 function strangeCredentials(random: Random): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const jwt = () => {
@@ -35,7 +35,7 @@ function strangeCredentials(random: Random): string {
   ])();
 }
 
-/** One request, or what looks a little like one. The server answers or hangs up; either way the connection ends. */
+/** One request, or something resembling one. The server answers or hangs up; either way the connection ends. */
 export function strangeRequest(random: Random): Input {
   const head = ['GET / HTTP/1.1', 'Host: 127.0.0.1', ...upgrade];
   const text = random.pick([

@@ -1,5 +1,5 @@
-// The real server programs that are fuzzed, as their users start them: one with a WebSocket and a Unix socket, and one on stdio for each
-// client there. Tells what can be seen of them from outside.
+// The real server programs that are fuzzed, started as users start them: one with a WebSocket and a Unix socket, and one on stdio for each
+// client there. Reports what can be observed from outside.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { program } from '../support/sluice-server.js';
 import { type Guise, type Outfit, importsOnStdio, outfitOf } from './guises.js';
 import { type WebSocketDoor, type Wire, type WireListener, deafWire, streamWire, unixWire, webSocketWire } from './wire.js';
 
-/** Short, so that what is to go away by itself goes while somebody looks. */
+/** Short, so that whatever expires does so while the campaign is still checking. */
 const flags = [
   ...['--log-level', 'warn', '--detach-grace-ms', '300', '--keep-closed-ms', '300', '--keep-released-ms', '300'],
   ...['--drain-quiet-ms', '50', '--drain-limit-ms', '300', '--force-after-ms', '50', '--max-message-bytes', '2MiB'],
@@ -23,7 +23,7 @@ const flags = [
 
 const scales = new URL('../fixtures/weighed.js', import.meta.url).href;
 
-/** What one server has. */
+/** What one server holds. */
 export interface Belongings {
   readonly descriptors: number;
   readonly children: number;
@@ -31,7 +31,7 @@ export interface Belongings {
   readonly connections: number;
   readonly processes: number;
   readonly residentMiB: number;
-  /** On the heap and beside it, after the garbage was collected. */
+  /** On and off the heap, after a garbage collection. */
   readonly liveMiB: number;
 }
 
@@ -46,7 +46,7 @@ function importFlags(modules: readonly string[]): string[] {
   return modules.flatMap((module) => ['--import', module]);
 }
 
-/** A server that is alive and has not complained. */
+/** A server process, with its crashes and everything it wrote to stderr. */
 class Program {
   readonly child: ChildProcess;
   readonly #complaints: string[] = [];
@@ -54,7 +54,7 @@ class Program {
 
   constructor(child: ChildProcess) {
     this.child = child;
-    if (child.stderr !== null) createInterface(child.stderr).on('line', (line) => this.#said(line));
+    if (child.stderr !== null) createInterface(child.stderr).on('line', (line) => this.#onStderrLine(line));
   }
 
   async weight(): Promise<number> {
@@ -69,7 +69,7 @@ class Program {
     return [...(isDead ? [`the server ended: ${signalCode ?? `code ${exitCode}`}`] : []), ...this.#complaints.slice(0, 5)];
   }
 
-  #said(line: string): void {
+  #onStderrLine(line: string): void {
     const { weighedBytes } = (line.startsWith('{"weighedBytes":') ? JSON.parse(line) : {}) as { weighedBytes?: number };
     if (weighedBytes === undefined) this.#complaints.push(line);
     else this.#weighed(weighedBytes);
@@ -85,7 +85,7 @@ export class FuzzTarget implements AsyncDisposable {
   readonly #folder: string;
   readonly #guise: Guise;
   readonly #outfit: Outfit;
-  /** Where it listens for WebSockets: without TLS, for questions of our own, and last the one that is fuzzed. */
+  /** The WebSocket addresses: first one without TLS, for our own requests, and last the one that is fuzzed. */
   readonly #webSocketUrls: readonly string[];
   readonly #retired: string[] = [];
 
@@ -113,7 +113,7 @@ export class FuzzTarget implements AsyncDisposable {
     return new FuzzTarget(started, { folder, guise, outfit, urls });
   }
 
-  /** Crashes, and everything worth a warning in the log: nothing that a client says should be. */
+  /** Crashes, and every warning in the log: nothing that a client sends should cause one. */
   get problems(): string[] {
     return [...this.#retired, ...this.#program.problems];
   }
@@ -130,17 +130,17 @@ export class FuzzTarget implements AsyncDisposable {
     return webSocketWire(this.#door, listener);
   }
 
-  /** For what is said in place of a handshake: of a WebSocket, or of TLS where there is one. */
+  /** For data in place of a handshake: a WebSocket's, or TLS's if there is one. */
   knock(over: 'TLS' | 'TCP'): Promise<Wire> {
     return deafWire(over === 'TLS' ? this.#door : { ...this.#door, certificate: undefined });
   }
 
-  /** Whoever comes over the Unix socket, and whoever has the credentials where there are some. */
+  /** The callers: those over the Unix socket count as one, and those with credentials, if required, as another. */
   get callers(): number {
     return this.#outfit.authorization === undefined ? 1 : 2;
   }
 
-  /** As each of the callers whose processes there may be. */
+  /** A connection as each of the callers that may own processes. */
   async peers(): Promise<RawPeer[]> {
     const { authorization } = this.#outfit;
     const unix = await overUnixSocket(`unix://${join(this.#folder, 'socket')}`);
@@ -155,7 +155,7 @@ export class FuzzTarget implements AsyncDisposable {
     return this.#webSocketUrls[0] ?? '';
   }
 
-  /** A server of its own; when the wire has closed, it has ended. */
+  /** Starts its own server, which has ended by the time the wire is closed. */
   stdio(listener: WireListener): Wire {
     const node = importFlags(importsOnStdio(this.#guise));
     const child = spawn(process.execPath, [...node, '--', program, 'serve', '--listen', 'stdio', ...flags], { stdio: 'pipe' });

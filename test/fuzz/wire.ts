@@ -1,5 +1,5 @@
-// A connection at the level of bytes, to a server that is not trusted either: sends whatever it is given, and reads what comes back by
-// rules of its own.
+// A connection at the level of bytes, to a server that is not trusted either: sends what it is given, and reads the answers by its own
+// rules.
 
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
@@ -15,19 +15,19 @@ export interface WireListener {
 export interface Wire {
   /** Resolves when the operating system has taken it, or the connection has ended. */
   send(bytes: Buffer): Promise<void>;
-  /** Says that nothing more comes. */
+  /** Ends the sending side. */
   end(): void;
-  /** Hangs up at once. */
+  /** Hangs up immediately. */
   cut(): void;
   readonly isClosed: boolean;
-  /** Resolves when nothing more can come. */
+  /** Resolves when nothing more can arrive. */
   readonly closed: Promise<void>;
 }
 
 /** Where a server listens for WebSockets. */
 export interface WebSocketDoor {
   readonly url: string;
-  /** Of one that is reached over TLS. */
+  /** For one that is reached over TLS. */
   readonly certificate: string | undefined;
   readonly authorization: string | undefined;
 }
@@ -43,7 +43,7 @@ export function streamWire(readable: Readable, writable: Writable, listener: Wir
   return new ByteWire(readable, writable, (rest) => takeLine(rest, listener));
 }
 
-/** For whatever is to be said in place of a WebSocket's handshake, or without a certificate of that of TLS; what comes back is thrown away. */
+/** For data in place of a WebSocket handshake or, without a certificate, of a TLS one; the answers are discarded. */
 export async function deafWire(door: WebSocketDoor): Promise<Wire> {
   const socket = await socketTo(door);
   return new ByteWire(socket, socket, (rest) => rest.length);
@@ -81,7 +81,7 @@ class ByteWire implements Wire {
   readonly #writable: Writable;
   #isClosed = false;
 
-  /** `take` is given what has come and tells how much of it it took. */
+  /** `take` gets the bytes received so far and returns how many it consumed. */
   constructor(readable: Readable, writable: Writable, take: (rest: Buffer) => number) {
     this.#readable = readable;
     this.#writable = writable;
@@ -99,7 +99,7 @@ class ByteWire implements Wire {
       readable.once('close', close);
     });
     readable.on('error', () => {});
-    writable.on('error', () => {}); // the server may hang up whenever it likes
+    writable.on('error', () => {}); // the server may hang up at any time
   }
 
   get isClosed(): boolean {
@@ -150,6 +150,6 @@ function read(text: Buffer, listener: WireListener): void {
   try {
     listener.message(JSON.parse(text.toString()));
   } catch (error) {
-    listener.problem(`what the server sent cannot be read: ${String(error)}`);
+    listener.problem(`the server sent something unreadable: ${String(error)}`);
   }
 }

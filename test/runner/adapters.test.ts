@@ -1,4 +1,4 @@
-// How agent programs are started and spoken to, and what a program of the caller's own gets.
+// How agent programs are started and driven, and the adapter for the caller's own program.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,7 +13,7 @@ const resumed = { ...first, resume: '-s1' };
 describe('claude', () => {
   const fixed = '--print --input-format stream-json --output-format stream-json --verbose'.split(' ');
 
-  test('is started with streams both ways, and the arguments of the caller last', () => {
+  test('is started with JSON streams in both directions, with the caller’s arguments last', () => {
     assert.deepEqual(claude().command(first).argv, [
       'claude',
       ...fixed,
@@ -25,12 +25,12 @@ describe('claude', () => {
     ]);
   });
 
-  test('resumes with the session in one word with its option', () => {
+  test('resumes with the session and its option as one argument', () => {
     const adapter = claude({ program: '/opt/claude', partialMessages: 'off', permissionPrompts: 'off' });
     assert.deepEqual(adapter.command(resumed).argv, ['/opt/claude', ...fixed, '--resume=-s1', '--model', 'small']);
   });
 
-  test('has its prompt as an argument on a terminal, and a process for each', () => {
+  test('takes its prompt as an argument on a terminal, in one process per prompt', () => {
     const adapter = claude({ program: '/opt/claude' }).onTerminal ?? assert.fail('none');
     const common = ['/opt/claude', '--print', '--output-format', 'stream-json', '--verbose', '--include-partial-messages'];
     assert.deepEqual(adapter.command(first).argv, [...common, '--model', 'small', '--', '--help']);
@@ -38,13 +38,13 @@ describe('claude', () => {
     assert.deepEqual([adapter.turnsPerProcess, adapter.encodePrompt('--help')], ['one', undefined]);
   });
 
-  test('keeps the sessions of a folder in one named after it, as far as that can be told', () => {
+  test('stores the sessions of a folder in one named after it, unless the name cannot be determined', () => {
     const sessions = claude().sessions ?? assert.fail('none');
     assert.equal(sessions.folderFor('/srv/my_app.v2/ü'), '-srv-my-app-v2--');
     assert.equal(sessions.folderFor(`/${'a'.repeat(200)}`), undefined);
   });
 
-  test('takes prompts, interrupts and answers as lines', () => {
+  test('takes prompts, interrupts and permission answers as lines', () => {
     const adapter = claude();
     const request = { type: 'permission', requestId: 'r1', toolName: 'Bash', input: { command: 'ls' } } as const;
     const response = (inner: object) => ({
@@ -76,7 +76,7 @@ describe('claude', () => {
 });
 
 describe('codex', () => {
-  test('is started anew for each prompt, which comes on stdin and is never an argument', () => {
+  test('is started for each prompt, which is sent on stdin and never an argument', () => {
     assert.deepEqual(codex().command(first).argv, ['codex', 'exec', '--json', '--model', 'small', '--', '-']);
     assert.equal(codex().encodePrompt('--help'), '--help');
   });
@@ -99,32 +99,32 @@ describe('a program of JSON lines', () => {
   };
   const ended = { type: 'turnEnded', result: { isError: false, reason: 'completed', text: '' } };
 
-  test('gets the arguments after its own, and prompts as objects', () => {
+  test('gets the caller’s arguments after its own, and prompts as objects', () => {
     assert.deepEqual(own().command(first), { argv: ['agent', '-j', '--model', 'small'] });
     assert.equal(own().encodePrompt('hi'), '{"prompt":"hi"}');
   });
 
-  test('resumes a session only when it was told how', () => {
+  test('resumes a session only if its command is a function', () => {
     const able = own({ name: 'mine', command: ({ resume, args }) => ['agent', `--session=${resume}`, ...args] });
     assert.deepEqual(able.command(resumed).argv, ['agent', '--session=-s1', '--model', 'small']);
     assert.throws(() => own().command(resumed), {
-      message: 'jsonl cannot resume "-s1": its command must be a function for that',
+      message: 'jsonl cannot resume "-s1": its command must be a function to support resuming',
     });
   });
 
-  test('gives lines whole until one ends the turn', () => {
+  test('has its lines passed on whole until one ends the turn', () => {
     assert.deepEqual(read(own(), { a: 1 }, { done: true }), [{ type: 'raw', stream: 'stdout', line: { a: 1 } }, ended]);
   });
 
-  test('ends a turn as its last line says', () => {
-    const adapter = own({ isTurnEnd: (json) => 'ok' in json && { isError: json['ok'] !== true, text: String(json['said']) } });
-    assert.deepEqual(read(adapter, { ok: true, said: 'yes' }, { ok: false, said: 'no' }), [
+  test('ends a turn with the result in its last line', () => {
+    const adapter = own({ isTurnEnd: (json) => 'ok' in json && { isError: json['ok'] !== true, text: String(json['answer']) } });
+    assert.deepEqual(read(adapter, { ok: true, answer: 'yes' }, { ok: false, answer: 'no' }), [
       { type: 'turnEnded', result: { isError: false, reason: 'completed', text: 'yes' } },
       { type: 'turnEnded', result: { isError: true, reason: 'failed', text: 'no' } },
     ]);
   });
 
-  test('has a session, text and events where the caller finds them', () => {
+  test('has a session, text and events where the caller’s functions find them', () => {
     const adapter = own({
       sessionIdOf: (json) => (typeof json['session'] === 'string' ? json['session'] : undefined),
       textOf: (json) => (typeof json['text'] === 'string' ? json['text'] : undefined),
@@ -138,7 +138,7 @@ describe('a program of JSON lines', () => {
     ]);
   });
 
-  test('has the text of each turn in its result, unless the last line brings its own', () => {
+  test('has the text of each turn in its result, unless the last line has its own', () => {
     const adapter = own({
       isTurnEnd: (json) => json['done'] === true && ('all' in json ? { text: String(json['all']) } : true),
       textOf: (json) => (typeof json['text'] === 'string' ? json['text'] : undefined),
@@ -151,19 +151,19 @@ describe('a program of JSON lines', () => {
       { done: true },
     ];
     assert.deepEqual(
-      read(adapter, ...lines).flatMap((said) => (said.type === 'turnEnded' ? [said.result.text] : [])),
+      read(adapter, ...lines).flatMap((event) => (event.type === 'turnEnded' ? [event.result.text] : [])),
       ['one two three', 'four', 'final', ''],
     );
   });
 
-  test('passes a line on over which a function of the caller trips', () => {
+  test('passes on a line for which one of the caller’s functions throws', () => {
     const adapter = own({
       textOf: () => {
         throw new TypeError('no such member');
       },
     });
     assert.deepEqual(read(adapter, { a: 1 }), [
-      { type: 'status', status: 'a line was not understood: TypeError: no such member' },
+      { type: 'status', status: 'could not interpret a line: TypeError: no such member' },
       { type: 'raw', stream: 'stdout', line: { a: 1 } },
     ]);
   });

@@ -1,4 +1,4 @@
-// A run against a little agent program: turns, events, outcomes, watchdogs, logs; on real processes.
+// A run against a small agent program: turns, events, outcomes, watchdogs, logs; on real processes.
 
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -35,7 +35,7 @@ async function all(events: AsyncIterable<SeenEvent>): Promise<SeenEvent[]> {
   return seen;
 }
 
-/** In short, without what differs from run to run. */
+/** Brief, without what differs from run to run. */
 function brief(events: readonly SeenEvent[]): string[] {
   return events.map((event) => {
     const turn = event.type === 'gap' ? '' : event.turn;
@@ -67,7 +67,7 @@ async function pidOf(run: AgentRun, client: Client): Promise<number> {
 describe('a run', () => {
   guardAgainstLeaks();
 
-  test('takes turn after turn on one process, and tells everything to everybody from the start', async () => {
+  test('takes any number of turns in one process, and gives every reader all events from the start', async () => {
     await using client = connectInProcess();
     const run = start(client, 'hello');
     const early = all(run.events);
@@ -92,17 +92,17 @@ describe('a run', () => {
     );
   });
 
-  test('queues prompts that come while a turn is under way', async () => {
+  test('queues prompts sent during a turn', async () => {
     await using client = connectInProcess();
     const run = start(client, 'one');
     const turns = [run.firstTurn, run.send('two'), run.send('three')];
     const texts = await Promise.all(turns.map(async ({ result }) => (await result).text));
     assert.deepEqual(texts, ['echo 1: one', 'echo 2: two', 'echo 3: three']);
     assert.equal((await run.finish()).kind, 'completed');
-    assert.throws(() => run.send('four'), /the run is over/);
+    assert.throws(() => run.send('four'), /the run has ended/);
   });
 
-  test('starts a process for every turn where the program takes one only, resumed from the one before', async () => {
+  test('starts a process for every turn if the program takes only one, and resumes the previous session', async () => {
     await using client = connectInProcess();
     const run = start(client, 'one', { adapter: fixtureAdapter('one') });
     await run.firstTurn.result;
@@ -110,7 +110,7 @@ describe('a run', () => {
     assert.equal((await run.finish()).kind, 'completed');
   });
 
-  test('gives the program its environment, the core variables of its machine, and not what it must not see', async () => {
+  test('gives the program its own environment and its machine’s core variables, without the excluded ones', async () => {
     await using client = connectInProcess({ surroundings: { cwd: '/', env: { ...env, HOME: '/somewhere', OTHER: '1' } } });
     const adapter = {
       ...fixtureAdapter(),
@@ -125,7 +125,7 @@ describe('a run', () => {
     assert.ok(brief(await all(run.events)).includes('1 raw stdout "/somewhere|none|mine|none|by adapter"'));
   });
 
-  test('refuses labels that are too long for every event, or have no name', async () => {
+  test('refuses labels that are too long for every event or have an empty name', async () => {
     await using client = connectInProcess();
     assert.throws(() => start(client, 'x', { labels: { story: 'x'.repeat(2_000) } }), {
       message: 'labels must be at most 1024 bytes of JSON, got 2012',
@@ -138,7 +138,7 @@ describe('a run', () => {
     assert.throws(() => start(client, ' ', { resume: 'session-9' }), /the prompt must not be empty/);
   });
 
-  test('is interrupted in a turn and takes the next', async () => {
+  test('is interrupted in a turn and takes the next one', async () => {
     await using client = connectInProcess();
     const run = start(client, 'hang');
     await pidOf(run, client);
@@ -153,7 +153,7 @@ describe('a run', () => {
     assert.equal((await other.finish()).kind, 'interrupted');
   });
 
-  test('asks for permission and goes on with the answer', async () => {
+  test('asks for permission and continues with the answer', async () => {
     await using client = connectInProcess();
     for (const behavior of ['allow', 'deny'] as const) {
       const run = start(client, 'ask');
@@ -168,7 +168,7 @@ describe('a run', () => {
     }
   });
 
-  test('survives noise: invalid bytes, text, strange JSON and a line of 20 MB', async () => {
+  test('survives noise: invalid bytes, text, unknown JSON and a line of 20 MB', async () => {
     await using client = connectInProcess();
     const run = start(client, 'noise');
     assert.equal((await run.firstTurn.result).isError, false);
@@ -188,7 +188,7 @@ describe('the outcome', () => {
 
   const endings: readonly [string, string, Partial<AgentOptions>, (run: AgentRun) => Promise<Outcome>, Partial<Outcome>][] = [
     [
-      'failed when the last turn was an error',
+      'failed when the last turn ended with an error',
       'fail',
       {},
       (run) => run.finish(),
@@ -197,7 +197,7 @@ describe('the outcome', () => {
     ['failed when the program is killed in a turn', 'die', {}, (run) => run.outcome, { kind: 'failed', sessionId: 'session-1' }],
     ['failed when the program ends in the middle of a line', 'torn', {}, (run) => run.outcome, { kind: 'failed' }],
     [
-      'neverStarted, with its stderr, when there was no session',
+      'neverStarted, with its stderr, when there is no session',
       'x',
       { args: ['--mute'] },
       (run) => run.outcome,
@@ -218,7 +218,7 @@ describe('the outcome', () => {
       { kind: 'idleTimedOut', watchdog: 'idle' },
     ],
     [
-      'idleTimedOut by output alone, however hard it works',
+      'idleTimedOut by output alone, even while the program works',
       'work 60000',
       { idleTimeoutMs: 500, idleBy: 'output' },
       (run) => run.outcome,
@@ -239,7 +239,7 @@ describe('the outcome', () => {
       { kind: 'timedOut', watchdog: 'total' },
     ],
     [
-      'rateLimited, with the time it is lifted',
+      'rateLimited, with the time when the limit is lifted',
       'limited 4102444800000',
       {},
       (run) => run.finish(),
@@ -263,7 +263,7 @@ describe('the outcome', () => {
     });
   }
 
-  test('is interrupted when it is stopped in a turn, completed between turns', async () => {
+  test('is interrupted when the run is stopped in a turn, completed when it is stopped between turns', async () => {
     await using client = connectInProcess();
     const run = start(client, 'hang');
     const pid = await pidOf(run, client);
@@ -274,7 +274,7 @@ describe('the outcome', () => {
     assert.equal((await other.stop()).kind, 'completed');
   });
 
-  test('is failed when the agent is killed, and what it had at work is gone too', async () => {
+  test('is failed when the agent is killed, and its running tool is terminated too', async () => {
     await using client = connectInProcess();
     const run = start(client, 'leave');
     assert.equal((await run.outcome).kind, 'failed');
@@ -282,26 +282,26 @@ describe('the outcome', () => {
     await eventually(async () => assert.deepEqual([pid > 0, await living([pid])], [true, []]));
   });
 
-  test('is no idleness while the program works without a word', async () => {
+  test('is not idleTimedOut while the program works silently', async () => {
     await using client = connectInProcess();
     const run = start(client, 'work 4000', { idleTimeoutMs: 1_200 });
     assert.equal((await run.firstTurn.result).isError, false);
     assert.equal((await run.finish()).kind, 'completed');
   });
 
-  test('waits for a rate limit when told to, and resends the prompt', async () => {
+  test('is completed after waiting for a rate limit, if that is wanted, and resending the prompt', async () => {
     await using client = connectInProcess();
     const run = start(client, `limited ${Date.now() + 300}`, { onRateLimit: 'wait' });
     assert.match((await run.firstTurn.result).text, /^echo 2: limited/);
     assert.equal((await run.finish()).kind, 'completed');
     const ends = (await all(run.events)).filter(({ type }) => type === 'turnEnded');
-    assert.equal(ends.length, 1); // it goes on when the limit is lifted
+    assert.equal(ends.length, 1); // the turn continues when the limit is lifted
     const stopped = start(client, 'limited 0', { onRateLimit: 'wait' }); // would wait for five minutes
     await eventually(async () => assert.ok(brief(await soFar(stopped)).some((line) => line.includes('status waiting 300 s'))));
     assert.equal((await stopped.stop()).kind, 'interrupted');
   });
 
-  test('of a dead session is neverStarted, or a fresh start that says so', async () => {
+  test('is neverStarted for a dead session, or the run starts a new one and reports that', async () => {
     await using client = connectInProcess();
     const dead = start(client, 'hello', { resume: 'dead' });
     const outcome = await dead.outcome;
@@ -309,8 +309,8 @@ describe('the outcome', () => {
     const fresh = start(client, 'hello', { resume: 'dead', ifDead: 'startFresh' });
     assert.equal((await fresh.firstTurn.result).text, 'echo 1: hello');
     assert.equal((await fresh.finish()).sessionId, 'session-1');
-    assert.ok(brief(await all(fresh.events)).includes('1 status session dead could not be resumed; started afresh'));
-    const gone = start(client, 'hello', { resume: 'gone' }); // says so in its answer, as claude does
+    assert.ok(brief(await all(fresh.events)).includes('1 status session dead could not be resumed; starting a new one'));
+    const gone = start(client, 'hello', { resume: 'gone' }); // reports it in its answer, as claude does
     assert.deepEqual([(await gone.outcome).kind, (await gone.outcome).problem], ['neverStarted', 'no such session']);
     const again = start(client, 'hello', { resume: 'gone', ifDead: 'startFresh' });
     assert.equal((await again.firstTurn.result).text, 'echo 1: hello');
@@ -320,7 +320,7 @@ describe('the outcome', () => {
     assert.equal((await alive.finish()).sessionId, 'session-7');
   });
 
-  test('is lost when the server is killed in a turn, and nothing survives', async () => {
+  test('is lost when the server is killed in a turn, and no process survives', async () => {
     await using server = await SluiceServer.start('unix');
     const client = await connect(server.url);
     const run = start(client, 'hang');
@@ -330,7 +330,7 @@ describe('the outcome', () => {
     await eventually(async () => assert.deepEqual(await living([pid]), []));
   });
 
-  test('is the same over a connection that is cut, with the same events, none twice, none missing', async () => {
+  test('is the same over a connection that is cut, with the same events, none repeated, none missing', async () => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
@@ -348,7 +348,7 @@ describe('the outcome', () => {
 describe('the log of a run', () => {
   guardAgainstLeaks();
 
-  test('has every event, is its owner’s alone, and can be followed while it is written', async () => {
+  test('has every event, is readable only by its owner, and can be followed while it is written', async () => {
     await using client = connectInProcess();
     const logDir = mkdtempSync(join(tmpdir(), 'sluice-'));
     try {
@@ -374,7 +374,7 @@ describe('the log of a run', () => {
     }
   });
 
-  test('is readable although its last line is torn', async () => {
+  test('is readable even if its last line is torn', async () => {
     await using client = connectInProcess();
     const logDir = mkdtempSync(join(tmpdir(), 'sluice-'));
     try {
@@ -397,7 +397,7 @@ async function lines(file: string, options: { follow?: boolean } = {}): Promise<
   return read;
 }
 
-/** The events there are now. */
+/** The events up to the first status. */
 async function soFar(run: AgentRun): Promise<SeenEvent[]> {
   const seen: SeenEvent[] = [];
   for await (const event of run.events) {

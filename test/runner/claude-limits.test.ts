@@ -1,11 +1,11 @@
-// What holds claude up: rate limits and retries, with lines made by hand.
+// What blocks or slows claude down: rate limits and retries, with hand-written lines.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AdapterEvent } from '#src/runner/agent-event.js';
 import { claude } from '#src/runner/adapters/claude.js';
 
-/** What a new reader makes of these lines. */
+/** The events of these lines, read by a new reader. */
 function read(...lines: readonly object[]): AdapterEvent[] {
   const reader = claude().createReader();
   return lines.flatMap((line) => reader.read(JSON.stringify(line), 'stdout'));
@@ -14,7 +14,7 @@ function read(...lines: readonly object[]): AdapterEvent[] {
 describe('a rate limit', () => {
   const limit = (info: object) => ({ type: 'rate_limit_event', rate_limit_info: info });
 
-  test('that allows is a status, also when nothing beyond it is allowed', () => {
+  test('that allows requests is a status, even if overage is rejected', () => {
     const lines = [
       limit({ status: 'allowed', resetsAt: 1_794_740_000 }),
       limit({ status: 'allowed', overageStatus: 'rejected' }),
@@ -37,11 +37,11 @@ describe('a rate limit', () => {
     ]);
   });
 
-  test('that rejects blocks nothing while requests beyond it are paid for', () => {
+  test('that rejects is only a warning while overage is in use', () => {
     assert.deepEqual(read(limit({ status: 'rejected', isUsingOverage: true })), [{ type: 'rateLimit', state: 'warning' }]);
   });
 
-  test('has no reset when none is told that can be meant', () => {
+  test('has no reset when the value is not a plausible time', () => {
     const resets = [
       undefined,
       null,
@@ -62,7 +62,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('has a reset that is a date with its zone, by either name', () => {
+  test('has a reset that is a date with a time zone, under either name', () => {
     const resets = [
       { resetsAt: '2026-11-15T12:00:00Z' },
       { reset_at: '2026-11-15T12:00:00Z' },
@@ -77,7 +77,7 @@ describe('a rate limit', () => {
     );
   });
 
-  test('of a status that is not known comes whole', () => {
+  test('of an unknown status is passed on whole', () => {
     const line = limit({ status: 'paused' });
     assert.deepEqual(read(line), [{ type: 'raw', stream: 'stdout', line }]);
   });

@@ -1,11 +1,11 @@
-// What the lines of claude mean, one rule at a time, with lines made by hand. What it really prints is in transcripts.test.ts.
+// What the lines of claude mean, one rule at a time, with hand-written lines. What it really prints is in transcripts.test.ts.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AdapterEvent } from '#src/runner/agent-event.js';
 import { claude } from '#src/runner/adapters/claude.js';
 
-/** What a new reader makes of these lines. */
+/** The events of these lines, read by a new reader. */
 function read(...lines: readonly unknown[]): AdapterEvent[] {
   const reader = claude().createReader();
   return lines.flatMap((line) => reader.read(typeof line === 'string' ? line : JSON.stringify(line), 'stdout'));
@@ -23,48 +23,48 @@ const text = (value: string) => ({ type: 'text', text: value });
 const raw = (line: unknown) => ({ type: 'raw', stream: 'stdout', line });
 
 describe('the session', () => {
-  test('is told once, though every turn begins with it', () => {
+  test('is reported once, although every turn begins with it', () => {
     assert.deepEqual(read(init, init), [{ type: 'session', sessionId: 's1', model: 'opus' }]);
   });
 
-  test('is told again when it is another one', () => {
+  test('is reported again when it changes', () => {
     assert.deepEqual(
-      read(init, { ...init, session_id: 's2' }, init).map((said) => said.type === 'session' && said.sessionId),
+      read(init, { ...init, session_id: 's2' }, init).map((each) => each.type === 'session' && each.sessionId),
       ['s1', 's2', 's1'],
     );
   });
 });
 
 describe('text', () => {
-  test('comes once when it came in pieces before', () => {
+  test('is reported once when it was streamed before', () => {
     assert.deepEqual(read(begin('m1'), delta('hel'), delta('lo'), assistant('m1', text('hello'))), [text('hel'), text('lo')]);
   });
 
-  test('comes from the message when there were no pieces', () => {
+  test('is taken from the message when nothing was streamed', () => {
     assert.deepEqual(read(assistant('m1', text('hello'))), [text('hello')]);
   });
 
-  test('of a message that was not streamed comes though another one was', () => {
+  test('of a message that was not streamed is reported although another message was streamed', () => {
     assert.deepEqual(read(begin('m1'), delta('one'), assistant('m2', text('two')), assistant('m1', text('one'))), [
       text('one'),
       text('two'),
     ]);
   });
 
-  test('of a block that was not streamed comes though another block of its message was', () => {
+  test('of a block that was not streamed is reported although another block of its message was', () => {
     assert.deepEqual(read(begin('m1'), delta('one'), assistant('m1', text('one')), assistant('m1', text('two'))), [
       text('one'),
       text('two'),
     ]);
   });
 
-  test('comes once when the beginning of its message was lost', () => {
+  test('is reported once when the start of its message was lost', () => {
     const next = event({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'two' } }, { api_message_id: 'm2' });
     assert.deepEqual(read(delta('one'), assistant('m1', text('one'))), [text('one')]);
     assert.deepEqual(read(begin('m1'), delta('one'), next, assistant('m2', text('two'))), [text('one'), text('two')]);
   });
 
-  test('and thinking are told apart and counted apart', () => {
+  test('and thinking are distinguished and counted separately', () => {
     const thought = { type: 'thinking', thinking: 'hm' };
     const thinking = event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } });
     assert.deepEqual(read(begin('m1'), thinking, assistant('m1', thought), delta('yes', 1), assistant('m1', text('yes'))), [
@@ -74,13 +74,13 @@ describe('text', () => {
     assert.deepEqual(read(assistant('m1', thought, text('yes'))), [{ type: 'thinking', text: 'hm' }, text('yes')]);
   });
 
-  test('of a subagent is no part of the answer and comes whole, its tool calls as calls', () => {
+  test('of a subagent is not part of the answer and is passed on whole, its tool calls as calls', () => {
     const below = { ...assistant('m1', text('below')), parent_tool_use_id: 't1' };
     const call = { ...assistant('m1', { type: 'tool_use', id: 't2', name: 'Bash', input: {} }), parent_tool_use_id: 't1' };
     assert.deepEqual(read(below, call), [raw(below), { type: 'toolCall', callId: 't2', name: 'Bash', input: {} }]);
   });
 
-  test('about a failed request is a status: the model did not say it', () => {
+  test('about a failed request is a status, because it is not from the model', () => {
     const failed = { ...assistant('m1', text('API Error: 400')), error: 'invalid_request' };
     assert.deepEqual(read(failed), [{ type: 'status', status: 'API Error: 400', isTransient: true }]);
   });
@@ -89,7 +89,7 @@ describe('text', () => {
 describe('a tool', () => {
   const result = (content: unknown, more: object = {}) => ({ type: 'tool_result', tool_use_id: 't1', content, ...more });
 
-  test('is called with its whole input, once', () => {
+  test('is called once, with its whole input', () => {
     const start = event({
       type: 'content_block_start',
       index: 0,
@@ -100,7 +100,7 @@ describe('a tool', () => {
     assert.deepEqual(read(begin('m1'), start, part, whole), [{ type: 'toolCall', callId: 't1', name: 'Bash', input: { a: 1 } }]);
   });
 
-  test('gives a text, or a list of texts and other things', () => {
+  test('returns a text, or a list of texts and other parts', () => {
     const list = [text('one'), { type: 'image', source: {} }, text('two')];
     assert.deepEqual(read(user(result('out')), user(result(list, { is_error: true }))), [
       { type: 'toolResult', callId: 't1', output: 'out', isError: false },
@@ -108,7 +108,7 @@ describe('a tool', () => {
     ]);
   });
 
-  test('without a content gives what it wrote', () => {
+  test('without content returns its stdout and stderr', () => {
     const line = { ...user(result(undefined)), tool_use_result: { stdout: 'out', stderr: 'err' } };
     assert.deepEqual(read(line), [{ type: 'toolResult', callId: 't1', output: 'out\nerr', isError: false }]);
   });
@@ -135,9 +135,9 @@ describe('a result', () => {
     type: 'turnEnded',
     result: { isError, reason, text: answer },
   });
-  const usages = (...lines: readonly unknown[]) => read(...lines).flatMap((said) => (said.type === 'usage' ? [said.usage] : []));
+  const usages = (...lines: readonly unknown[]) => read(...lines).flatMap((each) => (each.type === 'usage' ? [each.usage] : []));
 
-  test('has the totals of the session, which are taken and not summed', () => {
+  test('has the totals of the session, which replace the previous ones', () => {
     const counts = (inputTokens: number) => ({ inputTokens, outputTokens: 1, cacheReadTokens: 2, cacheWriteTokens: 3 });
     const turns = [
       result({ modelUsage: { opus: model(10) }, usage: { input_tokens: 10 }, total_cost_usd: 0.1 }),
@@ -149,7 +149,7 @@ describe('a result', () => {
     ]);
   });
 
-  test('that has only the use of its turn is added to those before', () => {
+  test('with only the usage of its turn is added to those before', () => {
     const turn = result({
       usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 2, cache_creation_input_tokens: 3 },
     });
@@ -163,24 +163,24 @@ describe('a result', () => {
     assert.deepEqual(usages(turn), [{ models: { unknown: counts(1) } }]);
   });
 
-  test('without a model says nothing about use: the session may have had some', () => {
+  test('without a model reports no usage, because the session may already have some', () => {
     assert.deepEqual(usages(result({ modelUsage: {}, usage: { input_tokens: 0 }, total_cost_usd: 0 })), []);
   });
 
-  test('is an error when it says so, though its subtype is success', () => {
+  test('is an error when is_error is true, although its subtype is success', () => {
     assert.deepEqual(read(result({ is_error: true, terminal_reason: 'api_error', result: 'API Error: 400' })), [
       ended(true, 'api_error', 'API Error: 400'),
     ]);
   });
 
-  test('is an error when its reason is one', () => {
+  test('is an error when its reason means failure', () => {
     assert.deepEqual(
       read(result({ terminal_reason: 'model_error' }), result({ is_error: undefined, terminal_reason: 'aborted_tools' })),
       [ended(true, 'model_error', 'ok'), ended(true, 'aborted_tools', 'ok')],
     );
   });
 
-  test('of an interrupted turn has no text, and none of what the program tells its makers', () => {
+  test('of an interrupted turn has no text, and none of the program’s internal diagnostics', () => {
     const line = {
       subtype: 'error_during_execution',
       is_error: true,
@@ -190,7 +190,7 @@ describe('a result', () => {
     assert.deepEqual(read({ type: 'result', ...line }), [ended(true, 'aborted_streaming', '')]);
   });
 
-  test('without a reason has its subtype for one, and its errors for a text', () => {
+  test('without a reason takes its subtype as the reason, and its errors as the text', () => {
     const line = { type: 'result', subtype: 'error_during_execution', is_error: true, errors: ['No conversation found', 'x'] };
     assert.deepEqual(read(line, { type: 'result', subtype: 'success' }), [
       ended(true, 'error_during_execution', 'No conversation found\nx'),
@@ -198,15 +198,15 @@ describe('a result', () => {
     ]);
   });
 
-  test('of a turn that the program took by itself ends no turn of ours', () => {
+  test('of a turn that the program started itself does not end ours', () => {
     assert.deepEqual(read(result({ origin: { kind: 'task-notification' } }), result({ origin: { kind: 'human' } })), [
-      { type: 'status', status: 'ended a turn of its own: task-notification' },
+      { type: 'status', status: 'ended a turn it started itself: task-notification' },
       ended(false, 'completed', 'ok'),
     ]);
   });
 });
 
-test('an interrupt shows as a status, and its receipt too', () => {
+test('an interrupt and its confirmation are statuses', () => {
   const receipt = {
     type: 'control_response',
     response: { subtype: 'success', request_id: 'r1', response: { still_queued: [] } },
@@ -219,7 +219,7 @@ test('an interrupt shows as a status, and its receipt too', () => {
   ]);
 });
 
-test('what we wrote is no event when a terminal shows it again', () => {
+test('our own lines are not events when a terminal echoes them', () => {
   const adapter = claude();
   const request = { type: 'permission', requestId: 'r1', toolName: 'Bash', input: {} } as const;
   const ours = [
@@ -237,7 +237,7 @@ test('a permission request can be withdrawn', () => {
   ]);
 });
 
-test('what is not known comes through whole', () => {
+test('unknown lines are passed on whole', () => {
   const lines = [
     { type: 'system', subtype: 'compact_boundary', deep: { er: [1, null] } },
     { type: 'system', subtype: 'status', status: null, compact_result: 'success' },

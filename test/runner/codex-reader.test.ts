@@ -1,11 +1,11 @@
-// What the lines of codex mean, one rule at a time, with lines made by hand. What it really prints is in transcripts.test.ts.
+// What the lines of codex mean, one rule at a time, with hand-written lines. What it really prints is in transcripts.test.ts.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AdapterEvent } from '#src/runner/agent-event.js';
 import { codex } from '#src/runner/adapters/codex.js';
 
-/** What a new reader makes of these lines. */
+/** The events of these lines, read by a new reader. */
 function read(...lines: readonly object[]): AdapterEvent[] {
   const reader = codex().createReader();
   return lines.flatMap((line) => reader.read(JSON.stringify(line), 'stdout'));
@@ -19,7 +19,7 @@ const item = (stage: 'started' | 'updated' | 'completed', inner: object) => ({
 describe('text', () => {
   const message = (text: string) => ({ type: 'agent_message', text });
 
-  test('that grows comes piece by piece, each once', () => {
+  test('that grows is reported piece by piece, each piece once', () => {
     const lines = [
       item('started', message('')),
       item('updated', message('one')),
@@ -32,14 +32,14 @@ describe('text', () => {
     ]);
   });
 
-  test('that was rewritten comes anew', () => {
+  test('that was rewritten is reported again in full', () => {
     assert.deepEqual(read(item('updated', message('one')), item('completed', message('two'))), [
       { type: 'text', text: 'one' },
       { type: 'text', text: 'two' },
     ]);
   });
 
-  test('is the answer of the turn when it is the last one', () => {
+  test('is the answer of the turn if it is the last one', () => {
     assert.deepEqual(
       read(item('completed', message('first')), item('completed', message('last')), { type: 'turn.completed' }).at(-1),
       { type: 'turnEnded', result: { isError: false, reason: 'completed', text: 'last' } },
@@ -55,7 +55,7 @@ describe('a tool', () => {
   const command = { type: 'command_execution', command: 'make', aggregated_output: '', exit_code: null, status: 'in_progress' };
   const call = { type: 'toolCall', callId: 'i1', name: 'command_execution', input: { command: 'make' } };
 
-  test('is called once, and its result has the exit code when that is not zero', () => {
+  test('is called once, and its result has a non-zero exit code', () => {
     const more = { ...command, aggregated_output: 'so far' };
     const done = { ...command, aggregated_output: 'made\n', exit_code: 2, status: 'failed' };
     assert.deepEqual(read(item('started', command), item('updated', more), item('completed', done)), [
@@ -71,14 +71,14 @@ describe('a tool', () => {
     ]);
   });
 
-  test('that is told of only at its end is called, too', () => {
+  test('that appears only when it has completed is reported as called, too', () => {
     assert.deepEqual(read(item('completed', { type: 'web_search', query: 'sluice' })), [
       { type: 'toolCall', callId: 'i1', name: 'web_search', input: { query: 'sluice' } },
       { type: 'toolResult', callId: 'i1', output: '', isError: false },
     ]);
   });
 
-  test('of a server has its name, its arguments and its answer', () => {
+  test('of an MCP server has its name, its arguments and its answer', () => {
     const tool = { type: 'mcp_tool_call', server: 'files', tool: 'read', arguments: { path: 'a' } };
     const answered = {
       ...tool,
@@ -87,7 +87,7 @@ describe('a tool', () => {
       status: 'completed',
     };
     const refused = { ...tool, result: null, error: { message: 'no such file' }, status: 'failed' };
-    const results = read(item('completed', answered), item('completed', refused)).filter((said) => said.type === 'toolResult');
+    const results = read(item('completed', answered), item('completed', refused)).filter((each) => each.type === 'toolResult');
     assert.deepEqual(read(item('started', tool)), [{ type: 'toolCall', callId: 'i1', name: 'files.read', input: { path: 'a' } }]);
     assert.deepEqual(results, [
       { type: 'toolResult', callId: 'i1', output: 'one\n[image]', isError: false },
@@ -96,7 +96,7 @@ describe('a tool', () => {
   });
 });
 
-test('a list of tasks shows as a status', () => {
+test('a todo list is a status', () => {
   const list = (...done: readonly boolean[]) => ({
     type: 'todo_list',
     items: done.map((completed, at) => ({ text: `task ${at}`, completed })),
@@ -111,11 +111,11 @@ test('a list of tasks shows as a status', () => {
   );
 });
 
-test('an error item is a warning', () => {
+test('an error item is a status, not a failure', () => {
   assert.deepEqual(read(item('completed', { type: 'error', message: 'deprecated' })), [{ type: 'status', status: 'deprecated' }]);
 });
 
-test('an error line ends no turn: attempts to reconnect are told so, and a failed turn is told apart', () => {
+test('an error line does not end the turn: it may be an attempt to reconnect, and turn.failed follows a fatal one', () => {
   const error = (message: string) => ({ type: 'error', message });
   assert.deepEqual(
     read(error('Reconnecting... 2/5 (timed out)'), error('gone'), { type: 'turn.failed', error: { message: 'gone' } }),
@@ -127,7 +127,7 @@ test('an error line ends no turn: attempts to reconnect are told so, and a faile
   );
 });
 
-test('usage counts every token once, under the name of the model when that was told', () => {
+test('usage counts every token once, under the name of the model if it is known', () => {
   const usage = {
     input_tokens: 100,
     cached_input_tokens: 60,
@@ -146,7 +146,7 @@ test('usage counts every token once, under the name of the model when that was t
   );
 });
 
-test('what is not known comes through whole', () => {
+test('unknown lines are passed on whole', () => {
   const lines = [
     { type: 'thread.forked' },
     item('completed', { type: 'collab_tool_call' }),

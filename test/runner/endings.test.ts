@@ -1,4 +1,4 @@
-// How runs end: in time by the test's own clock, with words for what went wrong, and with an end for every turn that began.
+// How runs end: at the right time by the test's clock, with a description of what went wrong, and with an end for every turn that began.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,27 +15,27 @@ function start(client: Client, prompt: string, more: Partial<AgentOptions> = {})
   return startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt, ...more });
 }
 
-/** The fixture's lines, from a shell script in its place. */
+/** The fixture's lines, printed by a shell script instead. */
 function scripted(script: string, turnsPerProcess: AgentAdapter['turnsPerProcess'] = 'many'): AgentAdapter {
   return { ...fixtureAdapter(turnsPerProcess), command: () => ({ argv: ['sh', '-c', script] }) };
 }
 
 async function seen(run: AgentRun, type: SeenEvent['type']): Promise<SeenEvent> {
   for await (const event of run.events) if (event.type === type) return event;
-  return assert.fail(`no ${type} came`);
+  return assert.fail(`there was no ${type} event`);
 }
 
-/** Turn and reason of every end of a turn. */
+/** Turn and reason of every turn's end. */
 async function turnEnds(run: AgentRun): Promise<string[]> {
   const ends: string[] = [];
   for await (const event of run.events) if (event.type === 'turnEnded') ends.push(`${event.turn} ${event.result.reason}`);
   return ends;
 }
 
-describe('a run in time', () => {
+describe('a run with timeouts', () => {
   guardAgainstLeaks();
 
-  test('is idle when its timeout is over, and not before', async () => {
+  test('is idle when its idle timeout has passed, and not before', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'hang', { clock, idleTimeoutMs: 1_500, idleBy: 'output' });
@@ -48,7 +48,7 @@ describe('a run in time', () => {
     assert.equal(clock.elapsed(), 1_500);
   });
 
-  test('has run out of its turn’s time when that is over, and not before', async () => {
+  test('times out when its turn’s time has passed, and not before', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'hang', { clock, turnTimeoutMs: 1_500 });
@@ -94,13 +94,13 @@ describe('a run in time', () => {
     await seen(run, 'permission');
     await clock.advance(5_000);
     assert.equal(run.isOver, false);
-    await run.interrupt(); // a line, at which this program takes its request back
+    await run.interrupt(); // a line, upon which this program withdraws its request
     await seen(run, 'permissionWithdrawn');
     await clock.advance(1_000);
     assert.equal((await run.outcome).kind, 'idleTimedOut');
   });
 
-  test('waits for a rate limit for longer than a turn may take, and its turn has the rest of its time then', async () => {
+  test('may wait for a rate limit longer than a turn may take, and then has the rest of its turn’s time', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const limits = { idleTimeoutMs: 10_000, idleBy: 'output', turnTimeoutMs: 10_000 } as const;
@@ -115,7 +115,7 @@ describe('a run in time', () => {
 describe('a program that does not exit after a good turn', () => {
   guardAgainstLeaks();
 
-  test('is ended after 30 s; the run is completed, with a note', async () => {
+  test('is terminated after 30 s; the run is completed, with a note', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'stay', { clock });
@@ -127,23 +127,23 @@ describe('a program that does not exit after a good turn', () => {
     await clock.advance(1);
     const { kind, exit, note, problem } = await finishing;
     assert.deepEqual([kind, exit?.kind, problem], ['completed', 'signal', undefined]);
-    assert.equal(note, 'the program did not exit within 30 s after its last turn, and was ended');
+    assert.equal(note, 'the program did not exit within 30 s after its last turn, and was terminated');
   });
 
-  test('is ended after the patience that was set, also where each turn is a process', async () => {
+  test('is terminated after the configured patience, even if each turn has its own process', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'stay', { clock, adapter: fixtureAdapter('one'), exitPatienceMs: 2_000, idleTimeoutMs: 1_000 });
     await seen(run, 'turnEnded');
-    await eventually(() => assert.deepEqual(clock.pendingMs, [2_000])); // the turn is over, and with it its timeouts
+    await eventually(() => assert.deepEqual(clock.pendingMs, [2_000])); // the turn has ended, and with it its timeouts
     await clock.advance(2_000);
     assert.equal((await run.firstTurn.result).isError, false);
     assert.equal((await run.send('hello').result).text, 'echo 1: hello');
     const { kind, note } = await run.finish();
-    assert.deepEqual([kind, note], ['completed', 'the program did not exit within 2 s after its turn, and was ended']);
+    assert.deepEqual([kind, note], ['completed', 'the program did not exit within 2 s after its turn, and was terminated']);
   });
 
-  test('is no reason to call a run interrupted that is stopped meanwhile', async () => {
+  test('does not turn a run that is stopped in the meantime into an interrupted one', async () => {
     await using client = connectInProcess();
     const run = start(client, 'stay', { adapter: fixtureAdapter('one') });
     await seen(run, 'turnEnded');
@@ -164,17 +164,17 @@ describe('a program that does not exit after a good turn', () => {
   });
 });
 
-describe('a program that closes its stdout and goes on running', () => {
+describe('a program that closes its stdout and keeps running', () => {
   guardAgainstLeaks();
 
-  test('has failed in the middle of a turn, once the patience with its exit is over', async () => {
+  test('has failed if it is in the middle of a turn, once its exit patience has passed', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'mute', { clock });
     await eventually(() => assert.deepEqual(clock.pendingMs, [30_000]));
     await clock.advance(30_000);
     const { kind, problem } = await run.outcome;
-    const expected = 'the program did not exit within 30 s after closing its stdout, and was ended';
+    const expected = 'the program did not exit within 30 s after closing its stdout, and was terminated';
     assert.deepEqual([kind, problem], ['failed', expected]);
     assert.deepEqual(await turnEnds(run), ['1 processEnded']);
   });
@@ -187,7 +187,7 @@ describe('a program that closes its stdout and goes on running', () => {
     await eventually(() => assert.deepEqual(clock.pendingMs, [30_000]));
     await clock.advance(30_000);
     assert.equal((await run.outcome).kind, 'completed');
-    assert.throws(() => run.send('more'), /the run is over/);
+    assert.throws(() => run.send('more'), /the run has ended/);
   });
 });
 
@@ -195,14 +195,14 @@ describe('the problem', () => {
   guardAgainstLeaks();
 
   const exits: readonly [string, string, string][] = [
-    ['exits without a word', 'exit 3', 'the program exited with code 3 before its turn had ended'],
-    ['is killed', 'kill -9 $$', 'the program was ended by SIGKILL before its turn had ended'],
-    ['says why on stderr', 'echo no such model >&2; exit 3', 'no such model'],
-    ['says why on stdout, in plain text', 'echo Credit balance is too low; exit 1', 'Credit balance is too low'],
+    ['exits silently', 'exit 3', 'the program exited with code 3 before its turn had ended'],
+    ['is killed', 'kill -9 $$', 'the program was killed by SIGKILL before its turn had ended'],
+    ['prints the reason on stderr', 'echo no such model >&2; exit 3', 'no such model'],
+    ['prints the reason on stdout, in plain text', 'echo Credit balance is too low; exit 1', 'Credit balance is too low'],
     [
-      'ends a turn with an error of no words',
+      'ends a turn with an error without a reason',
       `echo '{"type":"end","reason":"","error":true}'`,
-      'the turn failed, and the program did not say why',
+      'the turn failed and the program gave no reason',
     ],
     ['exits with an error after a good turn', `echo '{"type":"end"}'; exit 9`, 'the program exited with code 9 after its turn'],
   ];
@@ -214,7 +214,7 @@ describe('the problem', () => {
     });
   }
 
-  test('of a run that was stopped in a turn says so', async () => {
+  test('of a run that was stopped in a turn is that it was interrupted', async () => {
     await using client = connectInProcess();
     const run = start(client, 'hang');
     await seen(run, 'session');
@@ -227,14 +227,14 @@ describe('the problem', () => {
     assert.equal((await run.firstTurn.result).text, 'overloaded');
     run.send('die');
     const { kind, problem } = await run.outcome;
-    assert.deepEqual([kind, problem], ['failed', 'the program was ended by SIGKILL before its turn had ended']);
+    assert.deepEqual([kind, problem], ['failed', 'the program was killed by SIGKILL before its turn had ended']);
   });
 });
 
 describe('a program without a session', () => {
   guardAgainstLeaks();
 
-  test('has started when it printed text and exited with 0', async () => {
+  test('has started if it printed text and exited with 0', async () => {
     await using client = connectInProcess();
     const run = start(client, 'x', { adapter: scripted('read -r _; echo Hello there.') });
     const { kind, problem } = await run.outcome;
@@ -242,13 +242,13 @@ describe('a program without a session', () => {
     assert.deepEqual([kind, problem], ['failed', expected]);
   });
 
-  test('has started when it said a part of an answer, however it ended', async () => {
+  test('has started if it printed part of an answer, however it ended', async () => {
     await using client = connectInProcess();
     const run = start(client, 'x', { adapter: scripted(`read -r _; echo '{"type":"text","text":"Hel"}'; kill -9 $$`) });
     assert.equal((await run.outcome).kind, 'failed');
   });
 
-  test('has never started when it printed text and exited with an error', async () => {
+  test('has never started if it printed text and exited with an error', async () => {
     await using client = connectInProcess();
     const run = start(client, 'x', { adapter: scripted('read -r _; echo usage: agent; exit 2') });
     assert.equal((await run.outcome).kind, 'neverStarted');
@@ -258,7 +258,7 @@ describe('a program without a session', () => {
 describe('a turn that began', () => {
   guardAgainstLeaks();
 
-  test('is told to have ended when its program died, and none that did not begin', async () => {
+  test('is reported as ended when its program died; one that did not begin is not', async () => {
     await using client = connectInProcess();
     const run = start(client, 'die');
     run.send('two');
@@ -266,7 +266,7 @@ describe('a turn that began', () => {
     assert.deepEqual(await turnEnds(run), ['1 processEnded']);
   });
 
-  test('is told to have ended when it was stopped or timed out', async () => {
+  test('is reported as ended when it was stopped or timed out', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const [stopped, timedOut] = [start(client, 'hang'), start(client, 'hang', { clock, turnTimeoutMs: 50 })];
@@ -275,14 +275,14 @@ describe('a turn that began', () => {
     for (const run of [stopped, timedOut]) assert.deepEqual(await turnEnds(run), ['1 processEnded']);
   });
 
-  test('is told to have ended when its program could not be started', async () => {
+  test('is reported as ended when its program could not be started', async () => {
     await using client = connectInProcess();
     const run = start(client, 'x', { adapter: { ...fixtureAdapter(), command: () => ({ argv: ['no-such-agent'] }) } });
     await run.outcome;
     assert.deepEqual(await turnEnds(run), ['1 processEnded']);
   });
 
-  test('is told to have ended when it was stopped while it waited for a rate limit', async () => {
+  test('is reported as ended when it was stopped while waiting for a rate limit', async () => {
     await using client = connectInProcess();
     const clock = new FakeClock();
     const run = start(client, 'limited 3600000', { clock, onRateLimit: 'wait' });

@@ -1,4 +1,4 @@
-// The adapter for the little agent program in test/fixtures.
+// The adapter for the small agent program in test/fixtures.
 
 import { fileURLToPath } from 'node:url';
 import type { AgentAdapter, AdapterEvent } from '#src/runner/index.js';

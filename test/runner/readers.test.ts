@@ -1,4 +1,4 @@
-// What holds for every reader of lines, whatever the program: nothing is lost, nothing trips it, terminals do not matter.
+// What holds for every reader of lines, whatever the program: nothing is lost, nothing makes it throw, terminals do not matter.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,11 +16,11 @@ for (const adapter of readers) {
     const object = { unheard: 'of', list: [1, { deep: null }] };
     const whole = [{ type: 'raw', stream: 'stdout', line: object }];
 
-    test('passes JSON on whole that it does not know', () => {
+    test('passes unknown JSON on whole', () => {
       assert.deepEqual(createReader().read(JSON.stringify(object), 'stdout'), whole);
     });
 
-    test('looks past what a terminal adds around a line', () => {
+    test('ignores what a terminal adds around a line', () => {
       const around = [
         ['\uFEFF', ''],
         ['', '\r'],
@@ -34,14 +34,14 @@ for (const adapter of readers) {
       );
     });
 
-    test('says nothing of a line with only that', () => {
+    test('reports nothing for a line that contains only that', () => {
       assert.deepEqual(
         ['', '\r', '\u001B[?25h', ' \t', '\uFEFF'].flatMap((line) => createReader().read(line, 'stdout')),
         [],
       );
     });
 
-    test('passes text on as it came', () => {
+    test('passes text on unchanged', () => {
       const lines = [
         '{"type":"result","is_err',
         'Error: no {braces}',
@@ -60,7 +60,7 @@ for (const adapter of readers) {
       );
     });
 
-    test('takes stderr for text, JSON or not', () => {
+    test('treats stderr as text, JSON or not', () => {
       const line = '{"type":"result","is_error":false}';
       assert.deepEqual(createReader().read(line, 'stderr'), [{ type: 'raw', stream: 'stderr', line }]);
     });
@@ -72,7 +72,7 @@ for (const adapter of readers) {
       assert.deepEqual(createReader().read(`${deep}}`, 'stdout'), [{ type: 'raw', stream: 'stdout', line: `${deep}}` }]);
     });
 
-    test('never throws, whatever the lines, and loses none that says something', () => {
+    test('never throws, whatever the lines, and loses none with content', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary' }), stream)), (lines) => {
           const reader = createReader();
@@ -82,7 +82,7 @@ for (const adapter of readers) {
       );
     });
 
-    test('never throws, whatever the JSON, and passes on what has no known type', () => {
+    test('never throws, whatever the JSON, and passes on objects of unknown type', () => {
       fc.assert(
         fc.property(fc.array(likelyJson), (objects) => {
           const reader = createReader();
@@ -103,7 +103,7 @@ for (const adapter of readers) {
 
 const stream = fc.constantFrom('stdout', 'stderr');
 
-/** The words that the readers look for, and what they must not trip over in their places. */
+/** The words that the readers look for, and values that must not make them throw. */
 const types = oneOf(
   'system stream_event assistant user result control_request control_response rate_limit_event ' +
     'thread.started item.updated item.completed turn.completed turn.failed error',

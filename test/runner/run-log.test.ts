@@ -1,4 +1,4 @@
-// The log of a run as it is read: lines of every length, and logs whose writer is gone.
+// Reading the log of a run: lines of every length, and logs whose writer is gone.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -50,20 +50,20 @@ describe('the log of a run', () => {
     assert.ok(movedBytes > 0 && movedBytes < 2 * 8_000_000, `${movedBytes} bytes were moved`);
   });
 
-  test('passes over a line that was torn by a crash and written on, and keeps characters whole', async () => {
+  test('skips a line that was torn by a crash, and keeps characters whole', async () => {
     const lines = [header('torn'), text('ü'.repeat(100_000)), end];
     const file = write('torn', lines);
     writeFileSync(file, readFileSync(file, 'utf8').replace('\n', '\n{"type":"text","at":1,"te\n'));
     assert.deepEqual(await read(file), lines);
   });
 
-  test('ends for a follower when its writer is gone, after everything the writer wrote', async () => {
+  test('ends for a follower when its writer is gone, after everything that the writer wrote', async () => {
     const writer = await writerThatHasEnded();
     const lines = [header('crashed', writer), text('last words')];
     assert.deepEqual(await read(write('crashed', lines), { follow: true }), lines);
   });
 
-  test('goes on for a follower while its writer lives', async () => {
+  test('continues for a follower while its writer is alive', async () => {
     const file = write('alive', [header('alive', thisWriter())]);
     const seen: LogLine[] = [];
     for await (const line of readRun(file, { follow: true })) {
@@ -73,7 +73,7 @@ describe('the log of a run', () => {
     assert.deepEqual(seen, [header('alive', thisWriter()), end]);
   });
 
-  test('tells a run that crashed from one that goes on', async () => {
+  test('distinguishes a run that crashed from one that is still running', async () => {
     const states = mkdtempSync(join(tmpdir(), 'sluice-'));
     try {
       const add = (line: RunHeader) => writeFileSync(join(states, `${line.runId}.jsonl`), `${JSON.stringify(line)}\n`);
@@ -102,18 +102,18 @@ describe('the writer of a log', () => {
     assert.equal(isGone(await writerThatHasEnded()), true);
   });
 
-  test('is gone when its number belongs to another process, or its machine was started anew', () => {
+  test('is gone when its pid belongs to another process, or its machine was rebooted', () => {
     assert.equal(isGone({ ...thisWriter(), birth: 'another' }), true);
     assert.equal(isGone({ ...thisWriter(), boot: 'earlier' }), true);
   });
 
-  test('is not called gone from where its number means nothing', async () => {
+  test('is not called gone where its pid means nothing', async () => {
     const writer = await writerThatHasEnded();
     assert.equal(isGone({ ...writer, host: 'elsewhere' }), false);
     assert.equal(isGone({ ...writer, pidNamespace: 'of a container' }), false);
   });
 
-  test('is gone without /proc when there is no process of its number', async () => {
+  test('is gone without /proc if no process has its pid', async () => {
     const plain = ({ pid, host }: RunWriter): RunWriter => ({
       pid,
       host,
@@ -122,12 +122,12 @@ describe('the writer of a log', () => {
     });
     assert.equal(isGone(plain(await writerThatHasEnded())), true);
     assert.equal(isGone(plain(thisWriter())), false);
-    const init = { ...plain(thisWriter()), pid: 1 }; // another user's, where the tests do not run as root
+    const init = { ...plain(thisWriter()), pid: 1 }; // another user's, unless the tests run as root
     assert.equal(isGone(init), false);
   });
 
-  test('is gone when only its exit status is left', async () => {
-    // The shell starts a child and goes on as a program that never collects it. The child ends only then: shells do collect.
+  test('is gone when it is a zombie', async () => {
+    // The shell starts a child and then execs a program that never reaps it. The child is killed only then, because shells do reap.
     const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] });
     try {
       const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
@@ -147,14 +147,14 @@ describe('the writer of a log', () => {
   });
 });
 
-/** As a program that ran on this machine a moment ago would have described itself. */
+/** As a process that ran on this machine a moment ago would have described itself. */
 async function writerThatHasEnded(): Promise<RunWriter> {
   const module = JSON.stringify(import.meta.resolve('#src/runner/run-writer.js'));
   const script = `import { thisWriter } from ${module}; process.stdout.write(JSON.stringify(thisWriter()));`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  const [output] = (await once(child.stdout, 'data')) as [Buffer];
   await once(child, 'close');
-  return JSON.parse(said.toString()) as RunWriter;
+  return JSON.parse(output.toString()) as RunWriter;
 }
 
 async function read(file: string, options: { follow?: boolean } = {}): Promise<LogLine[]> {

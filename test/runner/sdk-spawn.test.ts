@@ -1,4 +1,4 @@
-// A process in the shape that the Claude Agent SDK asks for.
+// A process in the shape that the Claude Agent SDK expects.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -39,7 +39,7 @@ describe('a process for the Agent SDK', () => {
     }
   });
 
-  test('has exactly the environment that the SDK has put together', async () => {
+  test('has exactly the environment that the SDK provides', async () => {
     await using client = connectInProcess();
     const child = sluiceSpawn(client)({ command: '/usr/bin/env', args: [], env: { ONLY: 'this', UNSET: undefined } });
     assert.equal(await stdoutOf(child), 'ONLY=this\n');
@@ -61,7 +61,7 @@ describe('a process for the Agent SDK', () => {
     assert.deepEqual(await other, [null, 'SIGTERM']);
   });
 
-  test('tells when it cannot be started', async () => {
+  test('emits an error when it cannot be started', async () => {
     await using client = connectInProcess();
     const child = sluiceSpawn(client)({ command: 'no-such-program', args: [], env });
     child.stdout.on('error', () => {});

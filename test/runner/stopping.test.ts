@@ -1,4 +1,4 @@
-// A run that is stopped, interrupted or finished at any moment: the program is gone, and the outcome says what happened.
+// A run that is stopped, interrupted or finished at any moment: the program is gone, and the outcome describes what happened.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -24,18 +24,18 @@ async function typesOf(events: AsyncIterable<SeenEvent>): Promise<string[]> {
   return types;
 }
 
-/** Every process the server has started, and whether it still runs. */
+/** The state of every process that the server has started. */
 async function states(client: Client): Promise<string[]> {
   return (await client.list()).map(({ state }) => state);
 }
 
-describe('a run whose start is still under way over a WebSocket', () => {
+describe('a run whose start is still in flight over a WebSocket', () => {
   guardAgainstLeaks();
 
-  test('is stopped as soon as the program is there, before its first prompt', async () => {
+  test('is stopped as soon as the program has started, before its first prompt', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
-    server.child.kill('SIGSTOP'); // the start is on its way, and no reply can come
+    server.child.kill('SIGSTOP'); // the start is sent, and no reply can arrive
     const run = start(client, 'hello');
     const stopping = run.stop();
     server.child.kill('SIGCONT');
@@ -44,7 +44,7 @@ describe('a run whose start is still under way over a WebSocket', () => {
     assert.deepEqual(await states(client), ['closed']);
   });
 
-  test('is ended by a watchdog that fires before the program is there', async () => {
+  test('is ended by a watchdog that fires before the program has started', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     const clock = new FakeClock();
@@ -58,7 +58,7 @@ describe('a run whose start is still under way over a WebSocket', () => {
     assert.deepEqual(await states(client), ['closed']);
   });
 
-  test('is stopped although the connection is cut before the reply', async () => {
+  test('is stopped even if the connection is cut before the reply', async () => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
@@ -113,7 +113,7 @@ describe('a run', () => {
     );
   });
 
-  test('that is stopped with a prompt waiting is interrupted, and does not begin that turn', async () => {
+  test('that is stopped while a prompt is queued is interrupted, and does not begin that turn', async () => {
     await using client = connectInProcess();
     const run = start(client, 'one');
     const second = run.send('two');
@@ -123,7 +123,7 @@ describe('a run', () => {
     assert.deepEqual(await typesOf(second.events), []);
   });
 
-  test('that is stopped after a turn that failed has failed', async () => {
+  test('that is stopped after a failed turn has failed', async () => {
     await using client = connectInProcess();
     const run = start(client, 'fail');
     await run.firstTurn.result;
@@ -141,7 +141,7 @@ describe('a run', () => {
     assert.deepEqual(await states(client), ['closed']);
   });
 
-  test('whose program has closed its stdin ends the program at the next prompt, and says why', async () => {
+  test('whose program closed its stdin ends the program at the next prompt, and reports why', async () => {
     await using client = connectInProcess({ limits: { stdinWindowBytes: 0 } }); // a write waits until the pipe has taken it
     const clock = new FakeClock();
     const script = `read -r _; exec <&-; echo '{"type":"session","id":"s"}'; echo '{"type":"end"}'; exec sleep 600`;
@@ -150,16 +150,16 @@ describe('a run', () => {
     await run.firstTurn.result;
     const second = run.send('two');
     await eventually(async () => {
-      await clock.advance(5_000); // the patience for last words
+      await clock.advance(5_000); // the patience for a last explanation
       assert.deepEqual(await states(client), ['closed']);
     });
     assert.deepEqual(await second.result, cutOff);
     const { kind, problem } = await run.outcome;
-    const expected = 'the program has closed its stdin, so the prompt could not be written';
+    const expected = 'the program closed its stdin, so the prompt could not be written';
     assert.deepEqual({ kind, problem }, { kind: 'failed', problem: expected });
   });
 
-  test('takes no prompt once it is told to finish', async () => {
+  test('takes no prompt once it is finishing', async () => {
     await using client = connectInProcess();
     const run = start(client, 'one');
     const second = run.send('two');
@@ -169,7 +169,7 @@ describe('a run', () => {
     assert.equal((await finishing).kind, 'completed');
   });
 
-  test('starts no other program for the prompts that wait when its own has died', async () => {
+  test('starts no other program for queued prompts when its own has died', async () => {
     await using client = connectInProcess();
     const run = start(client, 'die');
     const second = run.send('two');

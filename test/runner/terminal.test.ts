@@ -1,4 +1,4 @@
-// Agents on a terminal: what is typed is not taken for what they say, and claude, which takes no prompts there, has them as arguments.
+// Agents on a terminal: typed input is not mistaken for output, and claude, which reads no prompts there, gets them as arguments.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ describe('claude on a terminal', () => {
   const start = (client: AgentOptions['client'], prompt: string, more: Partial<AgentOptions> = {}) =>
     startAgent({ client, adapter: claude({ program }), cwd: folder, env: { ...env, HOME: folder }, prompt, io: 'pty', ...more });
 
-  test('answers prompt after prompt in one session, with nothing typed, echoed or taken for a line', async () => {
+  test('answers prompts in one session, with nothing typed, echoed or mistaken for a line', async () => {
     await using client = connectInProcess();
     const run = start(client, '--help\n{"type":"result"}');
     assert.equal((await run.firstTurn.result).text, '1: --help\n{"type":"result"} (200x50, colours off)');
@@ -52,14 +52,14 @@ describe('claude on a terminal', () => {
     ]);
   });
 
-  test('says why it did not start, although a terminal has no stderr', async () => {
+  test('reports why it did not start, although a terminal has no stderr', async () => {
     await using client = connectInProcess();
     const run = start(client, 'hello', { args: ['--no-such-option'] });
     const { kind, problem } = await run.outcome;
     assert.deepEqual([kind, problem], ['neverStarted', "error: unknown option '--no-such-option'"]);
   });
 
-  test('has the sessions counted that it kept for the folder before', async () => {
+  test('has its earlier sessions in the folder counted', async () => {
     await using client = connectInProcess();
     const kept = join(folder, '.claude', 'projects', folder.replaceAll(/[^a-zA-Z0-9]/g, '-'));
     const none = start(client, 'hello');
@@ -74,16 +74,16 @@ describe('claude on a terminal', () => {
     assert.deepEqual((await some.finish()).priorSessions, expected);
     const launching = (await eventsOf(some)).find(({ type }) => type === 'launching');
     assert.deepEqual(launching?.type === 'launching' && launching.priorSessions, expected);
-    assert.equal((await client.list()).length, 2, 'what was asked for the count is listed');
+    assert.equal((await client.list()).length, 2, 'the commands that count sessions are listed');
     const homeless = start(client, 'hello', { env, envPolicy: { inherit: 'none' } });
-    assert.equal((await homeless.finish()).priorSessions, undefined); // unknown is not none
+    assert.equal((await homeless.finish()).priorSessions, undefined); // unknown, not zero
   });
 });
 
 describe('a program that reads its prompts from a terminal', () => {
   guardAgainstLeaks();
 
-  test('is heard from its first line on, although the terminal shows the prompt on the same one', async () => {
+  test('is read from its first line, although the terminal echoes the prompt on the same line', async () => {
     await using client = connectInProcess();
     const script = `cat > /dev/null; echo '{"type":"session","id":"s"}'; echo '{"type":"end","reason":"completed"}'`;
     const adapter = {
@@ -101,7 +101,7 @@ describe('a program that reads its prompts from a terminal', () => {
     );
   });
 
-  test('is not heard to say what was typed', async () => {
+  test('has no typed input mistaken for its output', async () => {
     await using client = connectInProcess();
     const run = startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt: 'typed', io: 'pty' });
     assert.equal((await run.firstTurn.result).text, 'echo 1: typed');
@@ -111,8 +111,8 @@ describe('a program that reads its prompts from a terminal', () => {
   });
 });
 
-describe('what a terminal shows of what was typed', () => {
-  test('is each line once, in the order typed, with the marks of the end key', () => {
+describe('the echo of a terminal', () => {
+  test('is each typed line once, in order, with the marks of the end key', () => {
     const echo = new TerminalEcho();
     echo.typed('one\n\n  two\n');
     echo.typed('three');
@@ -123,7 +123,7 @@ describe('what a terminal shows of what was typed', () => {
     );
   });
 
-  test('stands before what the program prints when it was typed without a line feed', () => {
+  test('precedes the program’s output on the same line when it was typed without a line feed', () => {
     const echo = new TerminalEcho();
     echo.typed('one\ntwo');
     const shown = ['one and more', 'one', 'two^D\b\b{"type":"x"}', 'two{}'];

@@ -1,5 +1,5 @@
-// What real agent programs printed, replayed through their adapters. The captures are in test/fixtures/agent-streams, the events they give
-// in test/runner/snapshots, one a line. To write the snapshots anew after a change, and then to read the difference:
+// The output of real agent programs, replayed through their adapters. The captures are in test/fixtures/agent-streams, the expected events
+// in test/runner/snapshots, one per line. To rewrite the snapshots after a change and review the difference:
 //
 //   npx tsc -b tsconfig.test.json && SNAPSHOTS=write node --test dist-test/runner/transcripts.test.js && git diff test/runner/snapshots
 
@@ -16,14 +16,14 @@ const captures = new URL('../../test/fixtures/agent-streams/', import.meta.url);
 const snapshots = new URL('../../test/runner/snapshots/', import.meta.url);
 const names = namesIn(captures, '.jsonl');
 
-/** Longest line of a snapshot, in characters; of longer ones the beginning tells enough. */
+/** Longest line of a snapshot, in characters; longer ones are truncated. */
 const longest = 240;
 
-/** A step of a capture: a process starts, a line goes in, a line comes out. */
+/** A step of a capture: a process starts, a line is sent to it, a line is received from it. */
 type Step = { readonly dir: 'meta' | 'in' | 'out'; readonly line: string };
 
 for (const name of names) {
-  test(`${name} gives the events of its snapshot`, () => {
+  test(`${name} produces the events of its snapshot`, () => {
     const file = new URL(`${name}.txt`, snapshots);
     const events = replay(name);
     if (process.env['SNAPSHOTS'] === 'write') writeFileSync(file, events);
@@ -31,11 +31,11 @@ for (const name of names) {
   });
 }
 
-test('every snapshot has its capture', () => {
+test('every snapshot has a capture', () => {
   assert.deepEqual(namesIn(snapshots, '.txt'), names);
 });
 
-test('claude-control was started with the arguments of the adapter', () => {
+test('claude-control was started with the adapter’s arguments', () => {
   const [spawn] = stepsOf('claude-control');
   const [, ...args] = claude().command({ prompt: 'hi', resume: undefined, args: [] }).argv;
   assert.equal(spawn?.line, JSON.stringify({ event: 'spawn', args }));
@@ -49,7 +49,7 @@ describe('on a terminal', () => {
   });
 
   for (const name of marked) {
-    test(`${name} gives the same events, echo and escape sequences notwithstanding`, () => {
+    test(`${name} produces the same events despite echo and escape sequences`, () => {
       const shown = stepsOf(name).map((step): Step =>
         step.dir === 'meta' ? step : { dir: 'out', line: `\u001B[?25h${step.line}\r` },
       );
@@ -59,13 +59,13 @@ describe('on a terminal', () => {
 });
 
 for (const name of names) {
-  test(`${name} has each answer once: the texts of a turn that went well end with its result`, () => {
+  test(`${name} has each answer once: the texts of a successful turn end with its result`, () => {
     let text = '';
-    for (const said of eventsOf(name, stepsOf(name))) {
-      if (said.type === 'text') text += said.text;
-      if (said.type !== 'turnEnded') continue;
-      if (!said.result.isError)
-        assert.deepEqual([text.endsWith(said.result.text), text.split(said.result.text).length], [true, 2], text);
+    for (const event of eventsOf(name, stepsOf(name))) {
+      if (event.type === 'text') text += event.text;
+      if (event.type !== 'turnEnded') continue;
+      if (!event.result.isError)
+        assert.deepEqual([text.endsWith(event.result.text), text.split(event.result.text).length], [true, 2], text);
       text = '';
     }
   });
@@ -81,7 +81,7 @@ function adapterOf(name: string): AgentAdapter {
   return name.startsWith('claude') ? claude() : codex();
 }
 
-/** Marked captures have a direction to every line; the others are what came out. */
+/** Marked captures have a direction for every line; the others contain output only. */
 function stepsOf(name: string): Step[] {
   const lines = readFileSync(new URL(`${name}.jsonl`, captures), 'utf8')
     .trimEnd()
@@ -92,7 +92,7 @@ function stepsOf(name: string): Step[] {
   });
 }
 
-/** A reader is for one process. */
+/** Each process gets its own reader. */
 function eventsOf(name: string, steps: readonly Step[]): AdapterEvent[] {
   let reader = adapterOf(name).createReader();
   return steps.flatMap(({ dir, line }) => {
@@ -101,7 +101,7 @@ function eventsOf(name: string, steps: readonly Step[]): AdapterEvent[] {
   });
 }
 
-/** Events are numbered; `>` is what went in, `#` what happened to the process. */
+/** Events are numbered; `>` marks input, `#` what happened to the process. */
 function replay(name: string): string {
   let [number, reader] = [0, adapterOf(name).createReader()];
   const shown = stepsOf(name).flatMap(({ dir, line }) => {
@@ -110,12 +110,12 @@ function replay(name: string): string {
       reader = adapterOf(name).createReader();
       return [`# ${line}`];
     }
-    return reader.read(line, 'stdout').map((said) => `${(number += 1)} ${brief(said)}`);
+    return reader.read(line, 'stdout').map((event) => `${(number += 1)} ${brief(event)}`);
   });
   return shown.map((line) => `${line.length > longest ? `${line.slice(0, longest)}…` : line}\n`).join('');
 }
 
-/** `text "hello"`: the type, then the values of the members in their order. */
+/** `text "hello"`: the type, then the values of the members in order. */
 function brief({ type, ...members }: AdapterEvent): string {
   return [type, ...Object.values(members).map((value: unknown) => JSON.stringify(value))].join(' ');
 }

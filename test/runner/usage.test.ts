@@ -1,4 +1,4 @@
-// Tokens and cost: running totals are taken, sessions are told apart.
+// Tokens and cost: the latest running total counts, and sessions are kept apart.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,14 +14,14 @@ const tokens = (inputTokens: number, outputTokens = 0) => ({
   cacheWriteTokens: 0,
 });
 
-test('what a turn has used is the difference of two running totals', () => {
+test('the usage of a turn is the difference of two running totals', () => {
   const before: Usage = { models: { a: tokens(10, 1) }, costUsd: 0.5 };
   const total: Usage = { models: { a: tokens(25, 3), b: tokens(7) }, costUsd: 0.75 };
   assert.deepEqual(usageSince(total, before), { models: { a: tokens(15, 2), b: tokens(7) }, costUsd: 0.25 });
   assert.deepEqual(usageSince(total, undefined), total);
 });
 
-test('sessions are added up, each model on its own', () => {
+test('the usage of sessions is summed per model', () => {
   const one: Usage = { models: { a: tokens(1) }, costUsd: 1 };
   assert.deepEqual(addUsage(one, { models: { a: tokens(2), b: tokens(3) } }), {
     models: { a: tokens(3), b: tokens(3) },
@@ -30,7 +30,7 @@ test('sessions are added up, each model on its own', () => {
   assert.deepEqual(addUsage({ models: {} }, { models: {} }), { models: {} });
 });
 
-test('a run that resumed a session has used what was added; a torn file still counts', async () => {
+test('a run that resumed a session is charged for what was added; a torn file still counts', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
   try {
     const log = (runId: string, lines: readonly object[], rest = '') =>
@@ -48,7 +48,7 @@ test('a run that resumed a session has used what was added; a torn file still co
     const used = (input: number) => ({ ...stamp, type: 'usage', usage: { models: { m: tokens(input) }, costUsd: input / 10 } });
     log('1', [header('1'), session, used(3), used(10), { ...stamp, type: 'ended', outcome: { kind: 'completed' } }]);
     log('2', [header('2', 's'), session, used(14)], '{"type":"usa');
-    writeFileSync(join(folder, 'other.jsonl'), 'nothing of ours\n');
+    writeFileSync(join(folder, 'other.jsonl'), 'not a log\n');
     const runs = await summarizeRuns(folder);
     assert.deepEqual(
       runs.map(({ runId, sessionId, outcome, usage }) => [runId, sessionId, outcome, usage.models['m']?.inputTokens]),

@@ -1,4 +1,4 @@
-// The clocks that watch a turn, to the millisecond of the test's own clock.
+// The timers that watch a turn, exact to the millisecond of the test's clock.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -9,12 +9,12 @@ import { FakeClock } from '../support/fake-clock.js';
 
 type Limits = Pick<AgentOptions, 'idleTimeoutMs' | 'turnTimeoutMs' | 'totalTimeoutMs' | 'idleBy'>;
 
-/** What `ps` would say of one process that has used so many seconds. */
+/** What `ps` would report for one process that has used this many seconds. */
 function usedSeconds(seconds: number, isBusy = false): TreeActivity {
   return new Map([[1, { seconds, isBusy }]]);
 }
 
-/** Watchdogs whose program has done what `look` says; they have a turn under way. */
+/** Watchdogs whose program has done what `look` returns; a turn is running. */
 function watching(limits: Limits, look: (at: number) => TreeActivity | undefined = () => usedSeconds(0)) {
   const clock = new FakeClock();
   const expired: string[] = [];
@@ -32,7 +32,7 @@ function watching(limits: Limits, look: (at: number) => TreeActivity | undefined
 }
 
 describe('the idle watchdog', () => {
-  test('gives up a silent, idle program at its timeout, not a look later', async () => {
+  test('gives up a silent, idle program at its timeout, not one look later', async () => {
     const { clock, expired } = watching({ idleTimeoutMs: 1_500 });
     await clock.advance(1_499);
     assert.deepEqual(expired, []);
@@ -51,17 +51,17 @@ describe('the idle watchdog', () => {
   test('counts from the last work that a look has found', async () => {
     const { clock, expired } = watching({ idleTimeoutMs: 1_000 }, (at) => usedSeconds(Math.min(at, 3_100)));
     await clock.advance(10_000);
-    assert.deepEqual(expired, ['idle at 4250']); // the look at 3250 was the last to find something new
+    assert.deepEqual(expired, ['idle at 4250']); // the look at 3250 was the last to find new work
   });
 
-  test('takes a program for working that is busy whenever it is looked at', async () => {
+  test('treats a program that is busy at every look as working', async () => {
     const { clock, watchdogs, expired } = watching({ idleTimeoutMs: 1_000 }, () => usedSeconds(0, true));
     await clock.advance(60_000);
     assert.deepEqual(expired, []);
     watchdogs.end();
   });
 
-  test('goes by output alone where the machine cannot be asked, or is not to be', async () => {
+  test('relies on output alone if looks fail or are turned off', async () => {
     for (const [limits, look] of [
       [{ idleTimeoutMs: 1_000 }, () => undefined],
       [{ idleTimeoutMs: 1_000, idleBy: 'output' }, (at: number) => usedSeconds(at, true)],
@@ -72,7 +72,7 @@ describe('the idle watchdog', () => {
     }
   });
 
-  test('does not give up a program that spoke while it was looked at for the last time', async () => {
+  test('does not give up a program that prints something during the last look', async () => {
     const { clock, watchdogs, expired } = watching({ idleTimeoutMs: 1_000 }, (at) => {
       if (at === 1_000) watchdogs.output();
       return usedSeconds(0);
@@ -81,7 +81,7 @@ describe('the idle watchdog', () => {
     assert.deepEqual(expired, ['idle at 2000']);
   });
 
-  test('rests between turns', async () => {
+  test('is stopped between turns', async () => {
     const { clock, watchdogs, expired } = watching({ idleTimeoutMs: 1_000, turnTimeoutMs: 5_000 });
     watchdogs.turnEnded();
     await clock.advance(60_000);
@@ -90,7 +90,7 @@ describe('the idle watchdog', () => {
 });
 
 describe('the turn and total watchdogs', () => {
-  test('expire at their time, whatever the program does', async () => {
+  test('expire on time, whatever the program does', async () => {
     for (const [limits, at] of [
       [{ turnTimeoutMs: 1_500 }, 'turn at 1500'],
       [{ totalTimeoutMs: 1_500 }, 'total at 1500'],
@@ -104,7 +104,7 @@ describe('the turn and total watchdogs', () => {
     }
   });
 
-  test('give the next turn its whole time', async () => {
+  test('give the next turn its full time', async () => {
     const { clock, watchdogs, expired } = watching({ turnTimeoutMs: 1_000 });
     await clock.advance(900);
     watchdogs.turnStarted();
@@ -114,7 +114,7 @@ describe('the turn and total watchdogs', () => {
 });
 
 describe('a pause', () => {
-  test('stops the idle and the turn time; afterwards the turn has what was left, and the idle time begins anew', async () => {
+  test('stops the idle and the turn time; afterwards the turn has its remaining time, and the idle time starts over', async () => {
     const turn = watching({ turnTimeoutMs: 1_000 });
     const idle = watching({ idleTimeoutMs: 1_000 });
     for (const { clock, watchdogs, expired } of [turn, idle]) {
@@ -137,7 +137,7 @@ describe('a pause', () => {
     assert.deepEqual(expired, ['total at 1000']);
   });
 
-  test('is over with its turn', async () => {
+  test('ends with its turn', async () => {
     const { clock, watchdogs } = watching({ idleTimeoutMs: 1_000, turnTimeoutMs: 1_000 });
     watchdogs.pause();
     watchdogs.turnEnded();
@@ -146,14 +146,14 @@ describe('a pause', () => {
   });
 });
 
-test('a timeout of 0 is none', async () => {
+test('a timeout of 0 means no limit', async () => {
   const { clock, watchdogs, expired } = watching({ idleTimeoutMs: 0, turnTimeoutMs: 0, totalTimeoutMs: 0 });
   await clock.advance(60_000);
   assert.deepEqual([expired, clock.pendingMs], [[], []]);
   watchdogs.end();
 });
 
-test('a timeout that is no time is refused', () => {
+test('a negative or NaN timeout is refused', () => {
   for (const name of ['idleTimeoutMs', 'turnTimeoutMs', 'totalTimeoutMs', 'exitPatienceMs'])
     for (const ms of [-1, Number.NaN])
       assert.throws(() => runLimits({ [name]: ms }), { message: `${name} must be 0 or more milliseconds, got ${ms}` });

@@ -1,4 +1,4 @@
-// A backend that spawns simulated programs, and remembers all of them.
+// A backend that spawns simulated programs and remembers all of them.
 
 import { execError } from '#src/protocol/index.js';
 import type { Backend, Child, ChildEvents, ResolvedCommand, WaitStatus } from '#src/process/child.js';
@@ -8,7 +8,7 @@ import { SimulatedProgram } from './program.js';
 import type { Script } from './script.js';
 import type { World } from './world.js';
 
-/** Everything there is to know about one program. */
+/** Everything known about one program. */
 export interface Spawned {
   readonly name: string;
   readonly serial: number;
@@ -29,7 +29,7 @@ export class SimulatedBackend implements Backend {
     this.#world = world;
   }
 
-  /** What a command with this name as its last word will do. */
+  /** Sets what a command with this name as its last argument will do. */
   prepare(name: string, script: Script): InputLedger {
     const input = new InputLedger(this.#world, name);
     this.#scripts.set(name, { script, input });
@@ -51,7 +51,7 @@ export class SimulatedBackend implements Backend {
   spawn({ argv }: ResolvedCommand, events: ChildEvents): Child {
     const name = argv.at(-1) ?? '';
     const prepared = this.#scripts.get(name);
-    if (prepared === undefined) throw new Error(`nobody wrote a script for ${name}`);
+    if (prepared === undefined) throw new Error(`there is no script for ${name}`);
     const { script, input } = prepared;
     if (script.spawn === 'fails') throw execError('spawnFailed', { failure: 'outOfResources', problem: 'EAGAIN' });
     if (this.#spawned.has(name)) this.#world.fail(`${name} was spawned twice`);
@@ -79,7 +79,7 @@ export class SimulatedBackend implements Backend {
   }
 }
 
-/** What the backend hands over is what there is to be received. */
+/** Records what the backend passes on: exactly that must be received. */
 function recorded(events: ChildEvents, truth: OutputTruth): ChildEvents {
   return {
     output: (stream, bytes) => {

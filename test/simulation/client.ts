@@ -1,4 +1,4 @@
-// A client as a caller would use it: the real one, on a simulated wire, doing what it is told and judging what it gets.
+// A client as a caller would use it: the real one, on a simulated wire. It performs the scenario's steps and judges what it receives.
 
 import { Client, type ExecLink, type ProcessHandle } from '#src/client/index.js';
 import { RemoteLink } from '#src/client/remote-link.js';
@@ -12,7 +12,7 @@ import { Judge } from './output-truth.js';
 import type { Pace } from './scenario.js';
 import type { World } from './world.js';
 
-/** A process that a client has to do with. */
+/** A process that a client has started or attached to. */
 export interface Held {
   readonly spawned: Spawned;
   readonly handle: ProcessHandle;
@@ -22,7 +22,7 @@ export interface Held {
 
 export interface ClientOptions {
   readonly name: string;
-  /** Tells its writes from those of others. */
+  /** Distinguishes its writes from those of other clients. */
   readonly number: number;
   readonly kind: 'resumable' | 'bound';
   readonly world: World;
@@ -31,7 +31,7 @@ export interface ClientOptions {
   readonly open: () => Promise<Channel>;
 }
 
-/** What a failed call may fail with. */
+/** Whether a call may fail with this error. */
 export type Excuse = (error: unknown) => boolean;
 
 export class SimulatedClient {
@@ -71,7 +71,7 @@ export class SimulatedClient {
     }
   }
 
-  /** Undefined unless it is connected, or on its way back. */
+  /** Undefined unless it is connected or reconnecting. */
   get client(): Client | undefined {
     return this.#state === 'here' ? this.#client : undefined;
   }
@@ -97,12 +97,12 @@ export class SimulatedClient {
     return [...this.#calls];
   }
 
-  /** Follows a call to its end. What it fails with must be excusable. */
+  /** Follows a call to its end. Fails the simulation if the call fails with an inexcusable error. */
   track<T>(what: string, call: Promise<T>, excuse: Excuse): Promise<T | undefined> {
     this.#callCount += 1;
     const label = `${this.name}: ${what} (${this.#callCount})`;
     this.#calls.add(label);
-    this.#world.note(() => `${label} is asked for`);
+    this.#world.note(() => `${label} is called`);
     return call.then(
       (result) => {
         this.#calls.delete(label);
@@ -122,7 +122,7 @@ export class SimulatedClient {
   /** Reads a process that was started or attached to. */
   hold(handle: ProcessHandle, role: Held['role']): void {
     const spawned = this.#options.backend.find(handle.id);
-    if (spawned === undefined) return this.#world.fail(`${handle.id} is there and was never spawned`);
+    if (spawned === undefined) return this.#world.fail(`${handle.id} exists but was never spawned`);
     const reader = new PacedReader(this.#world, `${this.name} reads ${handle.id}`, handle);
     this.held.set(handle.id, { spawned, handle, role, reader });
     void reader.readAll();
@@ -142,7 +142,7 @@ export class SimulatedClient {
     this.#state = 'gone';
   }
 
-  /** The link, with a judge on every event that is taken. */
+  /** The link, with a judge for every event that is taken. */
   #judged(link: RemoteLink): ExecLink {
     return {
       service: link.service,
@@ -160,7 +160,7 @@ export class SimulatedClient {
     };
   }
 
-  // oxlint-disable-next-line eslint/max-params -- a source, whose, for whom, and from where
+  // oxlint-disable-next-line eslint/max-params -- the source, its process, the reader's role, and where it starts
   #judgedSource(source: EventSource, id: ProcessId, role: 'owner' | 'viewer', afterSeq: number): EventSource {
     const spawned = this.#options.backend.find(id);
     if (spawned === undefined) return source;
@@ -183,7 +183,7 @@ export class SimulatedClient {
   }
 }
 
-/** Reads a handle to its end, as fast as it is told. */
+/** Reads a handle to its end at the pace that is set. */
 export class PacedReader {
   readonly #world: World;
   readonly #name: string;
@@ -217,22 +217,22 @@ export class PacedReader {
   }
 }
 
-/** How it ended must be how it really ended; what nobody saw is lost and nothing else. */
+/** The reported ending must be the true one; only an end that was not observed may be reported as lost. */
 export function problemWith(ending: Ending, { program, script }: Spawned): string | undefined {
-  if (ending.kind === 'lost') return script.stuckMs > 0 ? undefined : 'lost is told of a process whose end was seen';
+  if (ending.kind === 'lost') return script.stuckMs > 0 ? undefined : 'lost is reported for a process whose end was observed';
   const { status } = program;
   const isTrue =
     (ending.kind === 'code' && status?.kind === 'code' && ending.code === status.code) ||
     (ending.kind === 'signal' && status?.kind === 'signal' && ending.signal === status.signal);
-  return isTrue ? undefined : `it ended with ${JSON.stringify(status)}, and is told to have ended with ${JSON.stringify(ending)}`;
+  return isTrue ? undefined : `it ended with ${JSON.stringify(status)}, but is reported with ${JSON.stringify(ending)}`;
 }
 
-/** Codex's number must say the same as the ending: the code, more than 128 for a signal, -1 for what was not seen. */
+/** Codex's exit code must agree with the ending: the code itself, more than 128 for a signal, -1 for an end that was not observed. */
 function problemWithExit(event: ProcessEvent, spawned: Spawned): string | undefined {
   if (event.type !== 'exited') return undefined;
   const { ending, exitCode } = event;
   const isRight = ending.kind === 'code' ? exitCode === ending.code : ending.kind === 'signal' ? exitCode > 128 : exitCode === -1;
-  return isRight ? problemWith(ending, spawned) : `${ending.kind} is told as exit code ${exitCode}`;
+  return isRight ? problemWith(ending, spawned) : `${ending.kind} is reported as exit code ${exitCode}`;
 }
 
 export function excusing(...kinds: readonly string[]): Excuse {

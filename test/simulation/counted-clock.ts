@@ -1,4 +1,4 @@
-// The world's time as the code under test gets it, with its timers counted: none may be left in the end.
+// The world's time as the code under test sees it, with its timers counted: none may be left at the end.
 
 import type { Clock, Timer } from '#src/base/clock.js';
 

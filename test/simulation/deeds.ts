@@ -1,20 +1,20 @@
-// What clients do and what goes wrong, one small function for each kind of deed. What is done with a process is in handle-deeds.ts.
+// The steps of clients and the faults, with a small function for each kind. The steps on a process are in handle-deeds.ts.
 
 import { ConnectionClosedError } from '#src/rpc/rpc-error.js';
 import { type ProcessStatus, isExecError } from '#src/protocol/index.js';
 import type { SimulatedBackend } from './backend.js';
 import { type Excuse, type SimulatedClient, excusing, problemWith } from './client.js';
-import { handleDeed } from './handle-deeds.js';
-import { type Action, type ClientCall, type Deed, type Fault, isClientCall, isFault } from './scenario.js';
+import { handleStep } from './handle-deeds.js';
+import { type Action, type ClientCall, type Fault, type Step, isClientCall, isFault } from './scenario.js';
 import type { Script } from './script.js';
 import type { Network } from './network.js';
 import type { World } from './world.js';
 
-/** What became of the processes, as far as the callers know. */
+/** What happened to a process, as far as the callers know. */
 export interface Fate {
   readonly owner: SimulatedClient;
   releases: 'none' | 'asked' | 'done';
-  /** Somebody did something that may end it. */
+  /** A step was taken that may end it. */
   isMeantToEnd: boolean;
   readonly signals: { asked: number; delivered: number };
 }
@@ -30,19 +30,19 @@ export interface Stage {
 
 type CallOf<Kind extends ClientCall['kind']> = ClientCall & { readonly kind: Kind };
 
-export function perform(stage: Stage, { client, target, deed }: Action): void {
+export function perform(stage: Stage, { client, target, step }: Action): void {
   const actor = stage.clients[client % stage.clients.length];
   if (actor === undefined || actor.hasLeft) return;
-  stage.world.note(() => `${actor.name}: ${describe(deed)}`);
-  if (isFault(deed)) return goWrong(stage, actor.name, deed);
+  stage.world.note(() => `${actor.name}: ${describe(step)}`);
+  if (isFault(step)) return injectFault(stage, actor.name, step);
   if (actor.client === undefined) return;
-  if (isClientCall(deed)) return clientDeed(stage, actor, { deed, target });
+  if (isClientCall(step)) return clientStep(stage, actor, { step, target });
   const held = [...actor.held.values()];
   const chosen = held[target % Math.max(1, held.length)];
-  if (chosen !== undefined) handleDeed(stage, { actor, held: chosen, deed });
+  if (chosen !== undefined) handleStep(stage, { actor, held: chosen, step });
 }
 
-function goWrong({ world, network }: Stage, client: string, fault: Fault): void {
+function injectFault({ world, network }: Stage, client: string, fault: Fault): void {
   switch (fault.kind) {
     case 'cut':
       for (let each = 0; each < fault.times; each += 1) {
@@ -59,16 +59,16 @@ function goWrong({ world, network }: Stage, client: string, fault: Fault): void 
   }
 }
 
-function clientDeed(stage: Stage, actor: SimulatedClient, { deed, target }: { deed: ClientCall; target: number }): void {
+function clientStep(stage: Stage, actor: SimulatedClient, { step, target }: { step: ClientCall; target: number }): void {
   const { client } = actor;
   if (client === undefined) return;
-  switch (deed.kind) {
+  switch (step.kind) {
     case 'start':
-      return start(stage, actor, deed);
+      return start(stage, actor, step);
     case 'exec':
-      return exec(stage, actor, deed);
+      return exec(stage, actor, step);
     case 'attach':
-      return attach(stage, actor, { deed, target });
+      return attach(stage, actor, { step, target });
     case 'list':
       return void actor
         .track('list', client.list({ scope: 'all' }), () => false)
@@ -94,10 +94,10 @@ function start(stage: Stage, actor: SimulatedClient, { script, timeoutMs, idleTi
     ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
   });
   const excuse: Excuse = (error) => {
-    if (stage.backend.find(name) !== undefined) return false; // it runs, whatever is said
+    if (stage.backend.find(name) !== undefined) return false; // it runs, so the start must not fail
     return excusing('tooManyProcesses')(error) || (script.spawn === 'fails' && isExecError(error, 'spawnFailed'));
   };
-  void actor.track(`start ${name}`, started ?? Promise.reject(new Error('nobody to start it')), excuse).then((child) => {
+  void actor.track(`start ${name}`, started ?? Promise.reject(new Error('no client to start it')), excuse).then((child) => {
     if (child !== undefined) actor.hold(child, 'owner');
   });
 }
@@ -107,39 +107,39 @@ function ioOf({ io, stdin }: Script) {
   return { kind: 'pipe', stdin: stdin === 'closed' ? 'closed' : 'open' } as const;
 }
 
-/** One-shot commands end with their connection; a result that comes must be the true one. */
+/** One-shot commands end with their connection; if a result arrives, it must be the true one. */
 function exec(stage: Stage, actor: SimulatedClient, { script }: CallOf<'exec'>): void {
   const name = `c${stage.commands.size + 1}`;
   stage.commands.add(name);
   stage.backend.prepare(name, { ...script, io: 'pipe', stdin: 'closed' });
   const running = actor.client?.exec(['/bin/sh', name], { outputBytesCap: 10, timeoutMs: 'none' });
   const excuse: Excuse = (error) => error instanceof ConnectionClosedError || excusing('spawnFailed', 'tooManyProcesses')(error);
-  void actor.track(`exec ${name}`, running ?? Promise.reject(new Error('nobody to run it')), excuse).then((result) => {
+  void actor.track(`exec ${name}`, running ?? Promise.reject(new Error('no client to run it')), excuse).then((result) => {
     const spawned = stage.backend.find(name);
     if (result === undefined || spawned === undefined) return;
     const { truth, program } = spawned;
-    const told = [result.stdoutBytes, result.stderrBytes];
+    const got = [result.stdoutBytes, result.stderrBytes];
     const written = [truth.streamBytes('stdout'), truth.streamBytes('stderr')];
-    if (told.join() !== written.join()) stage.world.fail(`${name} wrote ${written.join()} bytes, and ${told.join()} are told`);
+    if (got.join() !== written.join()) stage.world.fail(`${name} wrote ${written.join()} bytes, but ${got.join()} are reported`);
     const mayHaveSurvivors = script.stuckMs > 0 || (script.descendant?.stuckMs ?? 0) > 0 || stage.world.wasBlindForLong;
-    if (program.isAlive && !mayHaveSurvivors) stage.world.fail(`${name} is answered while it runs`);
+    if (program.isAlive && !mayHaveSurvivors) stage.world.fail(`${name} is answered while it is running`);
     if (result.exitCode === 0 && (program.status?.kind !== 'code' || program.status.code !== 0))
-      stage.world.fail(`${name} is told to have succeeded`);
+      stage.world.fail(`${name} is reported to have succeeded`);
   });
 }
 
-function attach(stage: Stage, actor: SimulatedClient, { deed, target }: { deed: CallOf<'attach'>; target: number }): void {
+function attach(stage: Stage, actor: SimulatedClient, { step, target }: { step: CallOf<'attach'>; target: number }): void {
   const others = [...stage.fates].filter(
     ([name, { owner }]) => owner !== actor && owner.sessionId !== '' && !actor.held.has(name),
   );
   const [name, fate] = others[target % Math.max(1, others.length)] ?? [];
   const truth = name === undefined ? undefined : stage.backend.find(name)?.truth;
   if (name === undefined || fate === undefined || truth === undefined || fate.releases === 'asked') return;
-  const options = { role: deed.role, afterSeq: Math.min(deed.afterSeq, truth.lastSeq), sessionId: fate.owner.sessionId };
-  const attached = actor.client?.attach(name, options) ?? Promise.reject(new Error('nobody to attach'));
+  const options = { role: step.role, afterSeq: Math.min(step.afterSeq, truth.lastSeq), sessionId: fate.owner.sessionId };
+  const attached = actor.client?.attach(name, options) ?? Promise.reject(new Error('no client to attach'));
   const excuse = excusing('processNotFound', 'sessionNotFound', 'processExists');
   void actor.track(`attach ${name}`, attached, excuse).then((joined) => {
-    if (joined !== undefined) actor.hold(joined, deed.role);
+    if (joined !== undefined) actor.hold(joined, step.role);
   });
 }
 
@@ -149,11 +149,11 @@ function checkList({ world, backend }: Stage, listed: readonly ProcessStatus[]):
     if (spawned === undefined) return world.fail(`${processId} is listed and was never spawned`);
     const problem = ending === undefined ? undefined : problemWith(ending, spawned);
     if (problem !== undefined) world.fail(`the list: ${processId}: ${problem}`);
-    if (outputBytes > spawned.truth.totalBytes) world.fail(`the list: ${processId} wrote less than ${outputBytes} bytes`);
+    if (outputBytes > spawned.truth.totalBytes) world.fail(`the list: ${processId} wrote fewer than ${outputBytes} bytes`);
   }
 }
 
-function describe(deed: Deed): string {
-  const { kind, ...rest } = deed;
+function describe(step: Step): string {
+  const { kind, ...rest } = step;
   return Object.keys(rest).length === 0 ? kind : `${kind} ${JSON.stringify(rest)}`;
 }

@@ -1,9 +1,9 @@
-// Seeded luck. Every actor throws dice of its own, so that taking one actor out of a scenario leaves the luck of the others as
-// it was: that is what lets a failing scenario shrink.
+// Seeded chance. Every actor has its own dice, so that removing one actor from a scenario does not change the draws of the others: that is
+// what lets a failing scenario shrink.
 
 import { Random } from '../support/random.js';
 
-/** How long things take: mostly no time at all, so that the order is decided by the dice, and sometimes very long. */
+/** How long things take: mostly no time at all, so that the dice decide the order, and sometimes very long. */
 const delays = [
   { share: 0.6, upToMs: 0 },
   { share: 0.3, upToMs: 3 },
@@ -20,12 +20,12 @@ export class Dice {
     this.#random = new Random(hash);
   }
 
-  /** From 0 up to, but not, 1. */
+  /** From 0 inclusive to 1 exclusive. */
   next(): number {
     return this.#random.next();
   }
 
-  /** A whole number from 0 up to, but not, the limit. */
+  /** An integer from 0 inclusive to `limit` exclusive. */
   below(limit: number): number {
     return this.#random.below(limit);
   }

@@ -1,4 +1,4 @@
-// What is done with a process that a client has started or attached to, and what the answers must be.
+// The steps on a process that a client has started or attached to, and checks of the answers.
 
 import type { ProcessHandle } from '#src/client/index.js';
 import type { Ending } from '#src/protocol/index.js';
@@ -11,43 +11,43 @@ import type { HandleCall } from './scenario.js';
 interface Handling {
   readonly actor: SimulatedClient;
   readonly held: Held;
-  readonly deed: HandleCall;
+  readonly step: HandleCall;
 }
 
-export function handleDeed(stage: Stage, { actor, held, deed }: Handling): void {
+export function handleStep(stage: Stage, { actor, held, step }: Handling): void {
   const { spawned, handle: child, role } = held;
   const { name } = spawned;
   const fate = stage.fates.get(name);
   const isDriven = role !== 'watch' && fate !== undefined;
-  /** A process may be forgotten once it is over, but not before; and who has left it has no right to it any more. */
+  /** A process may be forgotten once it has ended, but not before; and a client that has detached no longer has access to it. */
   const forgotten: Excuse = (error) => excusing('processNotFound')(error) && (isOver(stage, name) || !actor.held.has(name));
-  switch (deed.kind) {
+  switch (step.kind) {
     case 'pace':
-      held.reader.pace = deed.pace;
+      held.reader.pace = step.pace;
       return;
     case 'snapshot':
       return void actor.track(`snapshot ${name}`, child.snapshot(), forgotten).then((got) => checkSnapshot(stage, held, got));
     case 'read': {
-      const page = child.read({ waitMs: deed.waitMs, maxBytes: 100_000 });
+      const page = child.read({ waitMs: step.waitMs, maxBytes: 100_000 });
       return void actor.track(`read ${name}`, page, forgotten).then((got) => checkPage(stage, held, got));
     }
     case 'wait': {
       const ending =
-        deed.timeoutMs === undefined ? child[deed.until === 'exited' ? 'exit' : 'closed'] : child.endedWithin(deed.timeoutMs);
+        step.timeoutMs === undefined ? child[step.until === 'exited' ? 'exit' : 'closed'] : child.endedWithin(step.timeoutMs);
       return void actor.track(`wait ${name}`, ending, forgotten).then((got) => checkEnding(stage, { actor, held }, got));
     }
     case 'write':
-      return isDriven ? write(actor, held, { sizes: deed.sizes, forgotten }) : undefined;
+      return isDriven ? write(actor, held, { sizes: step.sizes, forgotten }) : undefined;
     case 'closeStdin':
       if (!isDriven) return;
       spawned.input.ending(actor.number);
       return void actor.track(`closeStdin ${name}`, child.closeStdin(), forgotten);
     case 'signal':
-      return isDriven ? signal(actor, held, { fate, signal: deed.signal }) : undefined;
+      return isDriven ? signal(actor, held, { fate, signal: step.signal }) : undefined;
     case 'terminate':
       if (!isDriven) return;
       fate.isMeantToEnd = true;
-      return void actor.track(`terminate ${name}`, child.terminate({ forceAfterMs: deed.forceAfterMs }), forgotten);
+      return void actor.track(`terminate ${name}`, child.terminate({ forceAfterMs: step.forceAfterMs }), forgotten);
     case 'release':
       return role === 'owner' && fate?.releases === 'none' ? release(actor, held, { fate, forgotten }) : undefined;
     case 'detach':
@@ -61,11 +61,11 @@ function isOver({ backend, fates }: Stage, name: string): boolean {
   const fate = fates.get(name);
   const isDisowned = fate === undefined || fate.releases !== 'none' || fate.owner.isGone;
   const spawned = backend.find(name);
-  // What is stuck in the kernel is given up, and forgotten, while it lives.
+  // A process that is stuck in the kernel is given up and forgotten while it is still alive.
   return isDisowned || spawned === undefined || spawned.script.stuckMs > 0 || !spawned.program.isLeaderAlive;
 }
 
-/** All at once: the answers are not waited for. */
+/** Sends all writes at once, without waiting for the answers. */
 function write(
   actor: SimulatedClient,
   { spawned, handle: child }: Held,
@@ -86,7 +86,7 @@ function signal(
 ): void {
   if (name !== 'SIGUSR1' && name !== 'SIGCONT') fate.isMeantToEnd = true;
   if (name === 'SIGUSR1') fate.signals.asked += 1;
-  // Lost with its connection, nobody knows whether it came, and it is not sent again.
+  // If it is lost with its connection, it is unknown whether the signal was delivered, and it is not resent.
   const excuse: Excuse = (error) =>
     error instanceof ConnectionClosedError ||
     (excusing('processNotFound')(error) &&
@@ -134,6 +134,6 @@ function checkPage({ world }: Stage, { spawned }: Held, page: PageOf | undefined
     if (problem !== undefined) world.fail(`a page of ${spawned.name}: ${problem}`);
   }
   if (page?.exitCode === 0 && (spawned.program.status?.kind !== 'code' || spawned.program.status.code !== 0)) {
-    world.fail(`a page of ${spawned.name} says code 0`);
+    world.fail(`a page of ${spawned.name} reports code 0`);
   }
 }

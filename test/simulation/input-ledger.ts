@@ -1,16 +1,16 @@
-// What was written to one program and what reached it: every write at most once and whole, each writer's in the order it made
-// them, none that was refused, all that were accepted as long as the program read on.
+// What was written to one program and what reached it: every write arrives at most once and whole, each writer's in order, no refused write
+// arrives, and all accepted ones do as long as the program keeps reading.
 
 import type { World } from './world.js';
 
-/** Writer, number and length come before the bytes of a write. */
+/** Writer, index and length precede the bytes of a write. */
 const headerBytes = 12;
 const filler = Buffer.alloc(64 * 1024, 'stdin');
 
 interface Write {
   readonly writer: number;
   readonly index: number;
-  /** Made before the same writer asked to end stdin. */
+  /** Made before the same writer closed stdin. */
   readonly isBeforeEnd: boolean;
   answer: 'accepted' | 'stdinClosed' | 'refused' | 'unknown' | undefined;
 }
@@ -20,7 +20,7 @@ export class InputLedger {
   readonly #name: string;
   readonly #writes = new Map<string, Write>();
   readonly #counts = new Map<number, number>();
-  /** Which writers have asked to end stdin. */
+  /** The writers that have closed stdin. */
   readonly #enders = new Set<number>();
   readonly #arrived = new Map<string, Write>();
   readonly #lastArrived = new Map<number, number>();
@@ -33,7 +33,7 @@ export class InputLedger {
     this.#name = name;
   }
 
-  /** The bytes of a writer's next write, and whom to tell what became of it. */
+  /** The bytes of a writer's next write, and a function to call with its answer. */
   next(writer: number, size: number): { readonly bytes: Uint8Array; readonly answered: (answer: Write['answer']) => void } {
     const index = (this.#counts.get(writer) ?? 0) + 1;
     this.#counts.set(writer, index);
@@ -47,12 +47,12 @@ export class InputLedger {
     return { bytes, answered: (answer) => (write.answer = answer) };
   }
 
-  /** A writer asks to end stdin: what it wrote before comes first, what it writes from now on does not come. */
+  /** A writer closes stdin: its earlier writes must arrive before the end, its later ones must not arrive. */
   ending(writer: number): void {
     this.#enders.add(writer);
   }
 
-  /** The kernel has taken bytes. */
+  /** Called with the bytes that the kernel has taken. */
   taken(bytes: Uint8Array): void {
     const skipped = Math.min(this.#skip, bytes.length);
     this.#skip -= skipped;
@@ -68,15 +68,15 @@ export class InputLedger {
 
   ended(): void {
     this.#hasEnded = true;
-    if (this.#carry.length > 0 || this.#skip > 0) this.#world.fail(`stdin of ${this.#name} ends in the middle of a write`);
-    // With one writer alone it is certain what must have come; of two, the other may have been too late.
+    if (this.#carry.length > 0 || this.#skip > 0) this.#world.fail(`stdin of ${this.#name} ended in the middle of a write`);
+    // With a single writer it is certain what must have arrived; with two, the other's writes may have been too late.
     if (this.#counts.size > 1) return;
     for (const write of this.#writes.values()) {
       if (write.isBeforeEnd && write.answer === 'accepted') this.#mustHaveArrived(write);
     }
   }
 
-  /** The program has read for long enough: whatever was accepted must have come. */
+  /** The program has read for long enough: every accepted write must have arrived. */
   checkComplete(): void {
     for (const write of this.#writes.values()) if (write.answer === 'accepted') this.#mustHaveArrived(write);
   }
@@ -87,18 +87,18 @@ export class InputLedger {
 
   #mustHaveArrived({ writer, index }: Write): void {
     if (this.#arrived.has(keyOf(writer, index))) return;
-    this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} was accepted and never came`);
+    this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} was accepted but never arrived`);
   }
 
   #begins(writer: number, index: number): void {
     const write = this.#writes.get(keyOf(writer, index));
-    const say = (problem: string) => this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} ${problem}`);
-    this.#world.note(() => `${this.#name}: write ${index} of writer ${writer} comes in`);
-    if (write === undefined) return say('was never made: stdin is garbled');
-    if (this.#arrived.has(keyOf(writer, index))) say('comes twice');
-    if (write.answer === 'refused') say('comes although it was refused');
-    if (!write.isBeforeEnd && !this.#hasOtherWriters(writer)) say('comes although stdin was ended before it');
-    if (index < (this.#lastArrived.get(writer) ?? 0)) say(`comes after write ${this.#lastArrived.get(writer)}`);
+    const report = (problem: string) => this.#world.fail(`write ${index} of writer ${writer} to ${this.#name} ${problem}`);
+    this.#world.note(() => `${this.#name}: write ${index} of writer ${writer} arrives`);
+    if (write === undefined) return report('was never made: stdin is garbled');
+    if (this.#arrived.has(keyOf(writer, index))) report('arrives twice');
+    if (write.answer === 'refused') report('arrives although it was refused');
+    if (!write.isBeforeEnd && !this.#hasOtherWriters(writer)) report('arrives although stdin was closed before it');
+    if (index < (this.#lastArrived.get(writer) ?? 0)) report(`arrives after write ${this.#lastArrived.get(writer)}`);
     this.#arrived.set(keyOf(writer, index), write);
     this.#lastArrived.set(writer, index);
   }

@@ -1,18 +1,18 @@
-// The kernel's side of a program's stdin: a pipe of bounded room that the program empties at its own pace, or never.
+// The kernel's side of a program's stdin: a pipe of limited capacity that the program empties at its own pace, or never.
 
 import type { ChildInput } from '#src/process/child.js';
 import type { Dice } from './dice.js';
 import type { World } from './world.js';
 
-/** Room in the pipe: small, so that writers wait often. */
+/** Capacity of the pipe: small, so that writers often wait. */
 const roomBytes = 8 * 1024;
 
 interface Options {
   readonly world: World;
   readonly dice: Dice;
-  /** Told of the bytes in the order the kernel takes them. */
+  /** Called with the bytes in the order in which the kernel takes them. */
   readonly onTaken: (bytes: Uint8Array) => void;
-  /** Told when there is something to read, or the end. */
+  /** Called when there is something to read, or at the end. */
   readonly onReadable: () => void;
   readonly onEnd: () => void;
 }
@@ -28,7 +28,7 @@ export class SimulatedInput implements ChildInput {
     this.#options = options;
   }
 
-  /** Bytes the program could read now. */
+  /** Bytes that the program could read now. */
   get unread(): number {
     return this.#unread;
   }
@@ -49,7 +49,7 @@ export class SimulatedInput implements ChildInput {
 
   end(): void {
     this.#options.world.effects += 1;
-    if (this.#pending !== undefined) this.#options.world.fail('stdin was ended before the last write was taken');
+    if (this.#pending !== undefined) this.#options.world.fail('stdin was closed before the last write was taken');
     this.#hasEnded = true;
     this.#options.onEnd();
     this.#options.onReadable();
@@ -59,7 +59,7 @@ export class SimulatedInput implements ChildInput {
     this.shut();
   }
 
-  /** Nobody reads any more: what is offered fails. */
+  /** The read end is closed: pending writes fail. */
   shut(): void {
     this.#isShut = true;
     if (this.#pending !== undefined) this.#fail();

@@ -1,4 +1,4 @@
-// One direction of a simulated wire: keeps order, delays, stalls, brings several messages at once, and ends.
+// One direction of a simulated wire: keeps order, delays, stalls, delivers several messages at once, and ends.
 
 import type { Timer } from '#src/base/clock.js';
 import type { ChannelListener } from '#src/rpc/channel.js';
@@ -8,11 +8,11 @@ import type { World } from './world.js';
 
 export type Content = string | Uint8Array;
 
-/** Bytes under way before a sender is told that its peer lags: small, so that it happens often. */
+/** Bytes in flight before a sender learns that its peer lags: small, so that it happens often. */
 export const highWaterBytes = 96 * 1024;
 const lowWaterBytes = 24 * 1024;
 
-/** Most messages handed over at once, as when one read of a socket brings several. */
+/** Most messages delivered at once, as when one read of a socket returns several. */
 const longestBurst = 6;
 
 export interface LaneHooks {
@@ -32,7 +32,7 @@ export class Lane {
   #state: 'open' | 'ending' | 'over' = 'open';
   #isPaused = false;
   #isPlanned = false;
-  /** Takes everything and hands over nothing: the peer is gone and nobody has noticed. */
+  /** Takes everything and delivers nothing: the peer is gone, but this side has not noticed. */
   #isBottomless = false;
   #stalledUntil = 0;
   #stall: Timer | undefined;
@@ -47,7 +47,7 @@ export class Lane {
     return this.#bytes;
   }
 
-  /** Of them, those in binary frames: output. */
+  /** The part of `bytes` that is in binary frames: output. */
   get frameBytes(): number {
     return this.#queue.reduce((sum, content) => sum + (typeof content === 'string' ? 0 : content.length), 0);
   }
@@ -73,7 +73,7 @@ export class Lane {
     return this.#state !== 'open' || this.#bytes <= highWaterBytes ? Promise.resolve() : this.#gate.wait();
   }
 
-  /** Hands over nothing for a while. */
+  /** Delivers nothing for a while. */
   stall(ms: number): void {
     this.#stalledUntil = Math.max(this.#stalledUntil, this.#world.now() + ms);
   }
@@ -94,7 +94,7 @@ export class Lane {
     this.#plan();
   }
 
-  /** Nothing more is sent; what is under way arrives first. */
+  /** Nothing more is sent; messages in flight still arrive. */
   end(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
@@ -153,7 +153,10 @@ export class Lane {
   }
 }
 
-/** What a message counts. A greeting's answer is told by where the simulation runs, so it counts the same everywhere. */
+/**
+ * The size that a message counts as. The answer to `initialize` depends on the machine that runs the simulation, so it counts the same
+ * everywhere.
+ */
 function sizeOf(content: Content): number {
   if (typeof content !== 'string') return content.length;
   return content.includes('"environmentInfo"') ? 512 : content.length;

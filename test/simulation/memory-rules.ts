@@ -1,4 +1,4 @@
-// What the server may keep in memory, and what may not happen to a log any more, checked after every event.
+// Limits on the server's memory, and on changes to a closed log, checked after every event.
 
 import type { Server } from '#src/server/index.js';
 import type { SimulatedBackend } from './backend.js';
@@ -16,15 +16,14 @@ interface Watched {
   };
 }
 
-/** Streams of a process. */
 const streams = 2;
 
 export function watchMemory(world: World, { server, backend, limits }: Watched): void {
   const { retainedBytes, headBytes, readerWindowBytes, stdinCapBytes } = limits;
-  // A piece that is read just below the window, and what a dead leader has left in its pipes, which is read in any case, together
-  // with what descendants write meanwhile.
+  // Allows for one piece read just below the window, and for what a dead leader has left in its pipes, which is read in any case, together
+  // with what descendants write in the meantime.
   const mostUnread = readerWindowBytes + readBytes + streams * (pipeBytes + readBytes);
-  // Beginnings are kept up to the chunk that crosses their limit.
+  // The head is kept up to the chunk that crosses its limit.
   const mostKept = streams * (headBytes + 64 * 1024);
   const closedAt = new Map<string, number>();
   world.addCheck(() => {
@@ -39,11 +38,11 @@ export function watchMemory(world: World, { server, backend, limits }: Watched):
         if (each.isClosed) {
           const nextSeq = closedAt.get(each.id) ?? each.log.nextSeq;
           closedAt.set(each.id, nextSeq);
-          if (nextSeq !== each.log.nextSeq) world.fail(`something comes after closed of ${each.id}`);
+          if (nextSeq !== each.log.nextSeq) world.fail(`the log of ${each.id} grows after closed`);
         }
         const isHeld = backend.find(each.id)?.program.isHeld === true;
-        if (isHeld && unreadBytes <= readerWindowBytes / 2) world.fail(`${each.id} is held back by nobody`);
-        // What one that has ended left is little, and is read to its end.
+        if (isHeld && unreadBytes <= readerWindowBytes / 2) world.fail(`${each.id} is held back although no reader lags`);
+        // What an ended process left in its pipes is little, and is read to the end even beyond the window.
         const isRunning = each.ending === undefined;
         if (!isHeld && unreadBytes >= readerWindowBytes && isRunning) world.fail(`${each.id} is not held back`);
       }

@@ -1,4 +1,4 @@
-// Opens wires from clients to the server, and makes them fail as the scenario says.
+// Opens wires from clients to the server, and makes them fail as the scenario specifies.
 
 import type { Server } from '#src/server/index.js';
 import type { Channel } from '#src/rpc/channel.js';
@@ -44,7 +44,7 @@ export class Network {
     this.#unreachableUntil.set(client, this.#world.now() + ms);
   }
 
-  /** Nothing goes wrong any more. */
+  /** Stops all faults. */
   heal(): void {
     this.rules.disarm();
     this.#unreachableUntil.clear();

@@ -1,22 +1,23 @@
-// What a program's readers must see, and the two judges of what they do see: an owner gets everything, a viewer is told of gaps.
+// What a program's readers must see, and the judge of what they do see: an owner gets everything, a viewer may miss output but gets exact
+// gap sizes.
 
 import type { ProcessEvent, Seq, Stream } from '#src/protocol/index.js';
 import { bytesAt, saltOf } from './script.js';
 
-/** Longest chunk, as the protocol has it. */
+/** Longest chunk that the protocol allows. */
 const chunkBytes = 64 * 1024;
 
 interface Entry {
   readonly seq: Seq;
   readonly stream: Stream;
-  /** In its stream. */
+  /** Offset within its stream. */
   readonly at: number;
-  /** Over all streams. */
+  /** Offset over all streams. */
   readonly offset: number;
   readonly length: number;
 }
 
-/** The log as it must be: what was handed over, in the order it was. */
+/** The log as it must be: what the backend passed on, in that order. */
 export class OutputTruth {
   readonly #serial: number;
   readonly #entries = new Map<Seq, Entry>();
@@ -61,7 +62,7 @@ export class OutputTruth {
     this.#exitedSeq = this.#lastSeq;
   }
 
-  /** Bytes before an entry that comes, or would come, with this number. */
+  /** Bytes before the entry that has, or would have, this sequence number. */
   offsetOf(seq: Seq): number {
     for (let at = seq; at <= this.#lastSeq; at += 1) {
       const entry = this.#entries.get(at);
@@ -74,17 +75,17 @@ export class OutputTruth {
     return this.offsetOf(seq + 1);
   }
 
-  /** What is wrong with a chunk of this number; undefined when it is right. */
+  /** What is wrong with a chunk of this sequence number; undefined if it is correct. */
   problemWith(seq: Seq, stream: Stream, chunk: Uint8Array): string | undefined {
     const entry = this.#entries.get(seq);
     if (entry === undefined) return `chunk ${seq} was never written`;
     if (entry.stream !== stream || entry.length !== chunk.length) {
-      return `chunk ${seq} is ${chunk.length} bytes of ${stream}, and was ${entry.length} of ${entry.stream}`;
+      return `chunk ${seq} is ${chunk.length} bytes of ${stream}, but was ${entry.length} of ${entry.stream}`;
     }
-    return this.isRight(stream, entry.at, chunk) ? undefined : `chunk ${seq} of ${stream} has other bytes than were written`;
+    return this.isRight(stream, entry.at, chunk) ? undefined : `chunk ${seq} of ${stream} differs from what was written`;
   }
 
-  /** Whether a stream has these bytes at this place. Any number of them. */
+  /** Whether a stream has these bytes at this offset. Any number of bytes. */
   isRight(stream: Stream, at: number, bytes: Uint8Array): boolean {
     if (at + bytes.length > this.streamBytes(stream)) return false;
     for (let done = 0; done < bytes.length; done += chunkBytes) {
@@ -102,8 +103,10 @@ export class Judge {
   #lastSeq: Seq;
   #gotBytes = 0;
   #droppedBytes = 0;
-  /** It began after a number alone, which may lie inside a hole, of which the whole is told then, once. */
-  #mayBeToldMore: boolean;
+  /**
+   * The reader began after a sequence number that may lie inside an evicted range; the size of the whole range may then be reported, once.
+   */
+  #mayReportMore: boolean;
   #isExact = true;
   #hasExited = false;
   #hasClosed = false;
@@ -113,7 +116,7 @@ export class Judge {
     this.#truth = truth;
     this.#lastSeq = afterSeq;
     this.#gotBytes = truth.endOf(afterSeq);
-    this.#mayBeToldMore = afterSeq > 0;
+    this.#mayReportMore = afterSeq > 0;
     this.#hasExited = truth.exitedSeq !== undefined && truth.exitedSeq <= afterSeq;
   }
 
@@ -126,26 +129,26 @@ export class Judge {
   }
 
   problemWith(event: ProcessEvent): string | undefined {
-    if (this.#hasClosed) return `${event.type} ${event.seq} comes after closed`;
+    if (this.#hasClosed) return `${event.type} ${event.seq} arrives after closed`;
     const problem = this.#problemWithOrder(event) ?? this.#problemWithContent(event);
     this.#lastSeq = event.seq;
     return problem;
   }
 
   #problemWithOrder({ type, seq, droppedBytes = 0 }: ProcessEvent): string | undefined {
-    if (seq <= this.#lastSeq) return `${type} ${seq} comes after ${this.#lastSeq}`;
+    if (seq <= this.#lastSeq) return `${type} ${seq} arrives after ${this.#lastSeq}`;
     if (this.#role === 'owner') {
-      if (seq !== this.#lastSeq + 1) return `${type} ${seq} comes after ${this.#lastSeq}, something is missing`;
-      return droppedBytes === 0 ? undefined : `an owner is told that ${droppedBytes} bytes are missing`;
+      if (seq !== this.#lastSeq + 1) return `${type} ${seq} arrives after ${this.#lastSeq}, so something is missing`;
+      return droppedBytes === 0 ? undefined : `an owner gets a gap of ${droppedBytes} bytes`;
     }
     const missing = this.#truth.offsetOf(seq) - this.#truth.endOf(this.#lastSeq);
     this.#droppedBytes += droppedBytes;
-    const isWholeHole = this.#mayBeToldMore && droppedBytes > missing && droppedBytes <= this.#truth.offsetOf(seq);
-    this.#mayBeToldMore = false;
+    const isWholeHole = this.#mayReportMore && droppedBytes > missing && droppedBytes <= this.#truth.offsetOf(seq);
+    this.#mayReportMore = false;
     if (droppedBytes === missing) return undefined;
     this.#isExact = false;
     if (isWholeHole) return undefined;
-    return `${type} ${seq} says that ${droppedBytes} bytes are missing before it, and ${missing} are`;
+    return `${type} ${seq} reports ${droppedBytes} missing bytes before it, but ${missing} are missing`;
   }
 
   #problemWithContent(event: ProcessEvent): string | undefined {
@@ -154,15 +157,15 @@ export class Judge {
         this.#gotBytes += event.chunk.length;
         return this.#truth.problemWith(event.seq, event.stream, event.chunk);
       case 'exited':
-        if (this.#hasExited) return 'exited comes twice';
+        if (this.#hasExited) return 'exited arrives twice';
         this.#hasExited = true;
         return undefined;
       case 'closed': {
         this.#hasClosed = true;
-        if (!this.#hasExited) return 'closed comes before exited';
+        if (!this.#hasExited) return 'closed arrives before exited';
         const total = this.#gotBytes + this.#droppedBytes;
         if (!this.#isExact || total === this.#truth.totalBytes) return undefined;
-        return `${this.#gotBytes} bytes came and ${this.#droppedBytes} were said to be missing, of ${this.#truth.totalBytes}`;
+        return `${this.#gotBytes} bytes arrived and ${this.#droppedBytes} were reported missing, of ${this.#truth.totalBytes}`;
       }
     }
   }

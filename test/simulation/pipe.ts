@@ -1,5 +1,5 @@
-// The kernel's side of a program's output: pipes of bounded room, read by the backend when it is not held back. Keeps to what
-// process/output/pipe-output.ts and process/output/pty-output.ts do, also at the end.
+// The kernel's side of a program's output: pipes of limited capacity, read by the backend unless it is held back. Behaves like
+// process/output/pipe-output.ts and process/output/pty-output.ts, including at the end.
 
 import type { ChildEvents, ChildOutput } from '#src/process/child.js';
 import type { Stream } from '#src/protocol/index.js';
@@ -7,10 +7,10 @@ import type { Dice } from './dice.js';
 import { bytesAt, saltOf } from './script.js';
 import type { World } from './world.js';
 
-/** Room in a pipe. */
+/** Capacity of a pipe. */
 export const pipeBytes = 64 * 1024;
 
-/** Longest piece the backend reads at once: more than a chunk may have, so that some are split. */
+/** The most that the backend reads at once: more than a chunk may hold, so that some reads are split. */
 export const readBytes = 80 * 1024;
 
 interface Pipe {
@@ -18,7 +18,7 @@ interface Pipe {
   readonly salt: number;
   written: number;
   read: number;
-  /** What must be read before the dead leader has been heard to the end. */
+  /** How far to read before all output of the dead leader has been seen. */
   leaderEnd: number;
   isPlanned: boolean;
 }
@@ -29,13 +29,13 @@ interface Options {
   readonly serial: number;
   readonly streams: readonly Stream[];
   readonly events: ChildEvents;
-  /** Somebody alive could still write. */
+  /** Whether a living process could still write. */
   readonly isHeldOpen: () => boolean;
-  /** There is room again. */
+  /** Called when there is room again. */
   readonly onRoom: () => void;
 }
 
-/** One buffer for all reads, spoilt after each: whoever keeps a view on it is found out. */
+/** One buffer for all reads, overwritten after each, to expose code that keeps a view of it. */
 const readBuffer = Buffer.alloc(readBytes);
 
 export class SimulatedOutput implements ChildOutput {
@@ -56,7 +56,7 @@ export class SimulatedOutput implements ChildOutput {
     );
   }
 
-  /** Writes what there is room for, and tells how much that was. Without a reader everything is gone at once. */
+  /** Writes what fits and returns how much that was. Without a reader everything is discarded immediately. */
   write(stream: Stream, bytes: number): number {
     const pipe = [...this.#open].find((each) => each.stream === stream);
     if (pipe === undefined) return bytes;
@@ -66,7 +66,7 @@ export class SimulatedOutput implements ChildOutput {
     return fitting;
   }
 
-  /** A writer has died: there may be nothing more to come. */
+  /** A writer has died: this may be the end of the stream. */
   writerGone(): void {
     for (const pipe of this.#open) this.#plan(pipe);
   }
@@ -97,7 +97,7 @@ export class SimulatedOutput implements ChildOutput {
   close(): void {
     if (this.#open.size === 0) return;
     if (this.#isTerminal) return this.#endTerminal();
-    // The sockets tell of their end a moment later.
+    // Sockets report their end a moment later.
     this.#options.world.soon(this.#options.dice, () => {
       for (const pipe of this.#open) this.#pipeEnded(pipe);
     });

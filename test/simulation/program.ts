@@ -1,5 +1,5 @@
-// One simulated program: a leader that follows its script, perhaps a descendant that outlives it, signals, and an end that the
-// backend reaps a moment later.
+// One simulated program: a leader that follows its script, perhaps a descendant that outlives it, signals, and an end that the backend
+// reaps a moment later.
 
 import type { Child, ChildEvents, ProcessTree, TreeLook, TreeMember, WaitStatus } from '#src/process/child.js';
 import { WiredChild } from '#src/process/start/wired-child.js';
@@ -9,7 +9,7 @@ import { SimulatedOutput } from './pipe.js';
 import { type OnTerm, type Piece, type Script, lastWords } from './script.js';
 import type { World } from './world.js';
 
-/** Above every real pid: what the code under test signals by number reaches nobody. */
+/** Above every real pid, so that signals which the code under test sends by pid reach no process. */
 const firstPid = 1_000_000_000;
 
 interface Member {
@@ -19,9 +19,9 @@ interface Member {
   readonly stuckMs: number;
   isAlive: boolean;
   isStopped: boolean;
-  /** To be written, in order. */
+  /** Still to be written, in order. */
   pieces: Piece[];
-  /** Of the first piece, what is written already. */
+  /** How much of the first piece has been written. */
   writtenOfPiece: number;
   isWriting: boolean;
   /** What it does once everything is written. */
@@ -33,7 +33,7 @@ export interface ProgramOptions {
   readonly name: string;
   readonly serial: number;
   readonly script: Script;
-  /** Told of every byte of input in the order the kernel takes it. */
+  /** Called with every byte of input in the order in which the kernel takes it. */
   readonly onInput: (bytes: Uint8Array) => void;
   readonly onInputEnd: () => void;
 }
@@ -53,7 +53,7 @@ export class SimulatedProgram implements ProcessTree {
   #isReaped = false;
   #isReading = false;
   #waitsForEndOfInput = false;
-  /** How often each signal came. */
+  /** How many times each signal was received. */
   readonly signals = new Map<string, number>();
 
   constructor(options: ProgramOptions, events: ChildEvents) {
@@ -61,8 +61,8 @@ export class SimulatedProgram implements ProcessTree {
     this.#options = options;
     this.#world = world;
     this.#dice = world.dice(name);
-    this.#leader = this.#addMember({ ...script, name, pid: firstPid + serial * 2, afterwards: () => this.#scriptIsOver() });
-    this.#descendant = this.#bear();
+    this.#leader = this.#addMember({ ...script, name, pid: firstPid + serial * 2, afterwards: () => this.#scriptEnded() });
+    this.#descendant = this.#addDescendant();
     this.#output = new SimulatedOutput({
       world,
       dice: world.dice(`${name} output`),
@@ -83,7 +83,7 @@ export class SimulatedProgram implements ProcessTree {
     this.#resume(this.#leader);
   }
 
-  /** Whether anything of it is alive. */
+  /** Whether any of its processes is alive. */
   get isAlive(): boolean {
     return this.#members.some(({ isAlive }) => isAlive);
   }
@@ -122,7 +122,7 @@ export class SimulatedProgram implements ProcessTree {
     return { members: living.map(({ pid }) => ({ pid, isInGroup: true })), isCertain: true };
   }
 
-  /** For those that leave the group, which nobody does here. */
+  /** For processes that leave the group, which none does here. */
   chase(): void {
     this.#world.fail(`${this.#options.name} is chased`);
   }
@@ -136,7 +136,7 @@ export class SimulatedProgram implements ProcessTree {
       world: this.#world,
       dice: this.#world.dice(`${this.#options.name} input`),
       onTaken: (bytes) => this.#options.onInput(bytes),
-      onReadable: () => this.#readOn(),
+      onReadable: () => this.#keepReading(),
       onEnd: () => this.#options.onInputEnd(),
     });
   }
@@ -149,7 +149,7 @@ export class SimulatedProgram implements ProcessTree {
     return member;
   }
 
-  /** Writes the next piece, or what there is room for of it. */
+  /** Writes the next piece, or the part of it that fits. */
   #resume(member: Member): void {
     if (!member.isAlive || member.isStopped || member.isWriting) return;
     if (member === this.#descendant && this.#leader.isAlive) return;
@@ -162,14 +162,14 @@ export class SimulatedProgram implements ProcessTree {
       if (!member.isAlive || member.isStopped) return;
       const stream = this.#options.script.io === 'pty' ? 'pty' : piece.stream;
       member.writtenOfPiece += this.#output.write(stream, piece.bytes - member.writtenOfPiece);
-      if (member.writtenOfPiece < piece.bytes) return; // goes on when there is room
+      if (member.writtenOfPiece < piece.bytes) return; // continues when there is room
       member.pieces.shift();
       member.writtenOfPiece = 0;
       this.#resume(member);
     });
   }
 
-  #scriptIsOver(): void {
+  #scriptEnded(): void {
     const { end } = this.#options.script;
     switch (end.kind) {
       case 'code':
@@ -183,7 +183,7 @@ export class SimulatedProgram implements ProcessTree {
     }
   }
 
-  #readOn(): void {
+  #keepReading(): void {
     const { stdin, readBytes } = this.#options.script;
     if (this.#isReading || (stdin !== 'read' && stdin !== 'echoed') || this.#input === undefined) return;
     this.#isReading = true;
@@ -197,7 +197,7 @@ export class SimulatedProgram implements ProcessTree {
         this.#leader.pieces.push({ stream: 'stdout', bytes, afterMs: 0 });
         this.#resume(this.#leader);
       }
-      if (input.unread > 0) return this.#readOn();
+      if (input.unread > 0) return this.#keepReading();
       if (input.isAtEnd && this.#waitsForEndOfInput && this.#leader.pieces.length === 0) this.#exit({ kind: 'code', code: 0 });
     });
   }
@@ -207,7 +207,7 @@ export class SimulatedProgram implements ProcessTree {
     if (signal === 'SIGCONT' && member.isStopped) {
       member.isStopped = false;
       this.#resume(member);
-      if (member === this.#leader) this.#readOn();
+      if (member === this.#leader) this.#keepReading();
     }
     if (signal === 'SIGINT') this.#die(member, signal);
     if (signal === 'SIGKILL' && member.stuckMs === 0) this.#die(member, signal);
@@ -239,15 +239,15 @@ export class SimulatedProgram implements ProcessTree {
     this.#world.soon(this.#dice, () => this.#wired.leaderReaped(status));
   }
 
-  /** Inherits the pipes and waits until its leader has gone. */
-  #bear(): Member | undefined {
+  /** Inherits the pipes and waits until its leader has exited. */
+  #addDescendant(): Member | undefined {
     const { descendant } = this.#options.script;
     if (descendant === undefined) return undefined;
     const name = `${this.#options.name} descendant`;
     return this.#addMember({ ...descendant, name, pid: this.#leader.pid + 1, afterwards: () => {} });
   }
 
-  /** The leader has gone: the descendant has its say, and lives on for a while. */
+  /** The leader has exited: the descendant writes its pieces and lives on for a while. */
   #orphan(member: Member): void {
     this.#world.after(this.#options.script.descendant?.livesMs ?? 0, () => this.#die(member, 'old age'));
     this.#resume(member);

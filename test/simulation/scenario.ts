@@ -1,35 +1,36 @@
-// What may happen in a simulation, as data that fast-check makes and shrinks: who is there, what they do, what goes wrong, when.
+// What may happen in a simulation, as data that fast-check generates and shrinks: the clients, their steps, the faults and when they
+// happen.
 
 import * as fc from 'fast-check';
 import type { Piece, Script } from './script.js';
 import type { Cut, Direction } from './wire.js';
 
-export type Deed = Fault | ClientCall | HandleCall;
+export type Step = Fault | ClientCall | HandleCall;
 
-/** What goes wrong. */
+/** Something that goes wrong. */
 export type Fault =
   | {
       readonly kind: 'cut';
       readonly cut: Cut;
       readonly lane: Direction;
-      /** That pass on the lane before it. */
+      /** How many messages pass on the lane before the cut. */
       readonly messages: number;
       readonly moment: 'before' | 'after';
-      /** How often, one after another. */
+      /** How many times in a row. */
       readonly times: number;
     }
   | { readonly kind: 'stall'; readonly lane: Direction; readonly ms: number }
   | { readonly kind: 'unreachable'; readonly ms: number }
   | { readonly kind: 'blind'; readonly ms: number };
 
-/** What is done with a client. */
+/** A call on a client. */
 export type ClientCall =
   | { readonly kind: 'start'; readonly script: Script; readonly timeoutMs?: number; readonly idleTimeoutMs?: number }
   | { readonly kind: 'exec'; readonly script: Script }
   | { readonly kind: 'attach'; readonly role: 'watch' | 'drive'; readonly afterSeq: number }
   | { readonly kind: 'list' | 'status' | 'leave' };
 
-/** What is done with a process. */
+/** A call on a process handle. */
 export type HandleCall =
   | { readonly kind: 'write'; readonly sizes: readonly number[] }
   | { readonly kind: 'closeStdin' | 'snapshot' | 'release' | 'detach' }
@@ -42,28 +43,28 @@ export type HandleCall =
 const faults: ReadonlySet<string> = new Set<Fault['kind']>(['cut', 'stall', 'unreachable', 'blind']);
 const clientCalls: ReadonlySet<string> = new Set<ClientCall['kind']>(['start', 'exec', 'attach', 'list', 'status', 'leave']);
 
-export function isFault(deed: Deed): deed is Fault {
-  return faults.has(deed.kind);
+export function isFault(step: Step): step is Fault {
+  return faults.has(step.kind);
 }
 
-export function isClientCall(deed: Deed): deed is ClientCall {
-  return clientCalls.has(deed.kind);
+export function isClientCall(step: Step): step is ClientCall {
+  return clientCalls.has(step.kind);
 }
 
-/** How fast a reader takes what it is given. */
+/** How fast a reader takes its events. */
 export type Pace = 'fast' | 'slow' | 'stopped';
 
 export interface Action {
-  /** Wait before it. */
+  /** Delay before it. */
   readonly afterMs: number;
   readonly client: number;
-  /** Which of the processes that it could be about. */
+  /** Selects one of the processes that it could apply to. */
   readonly target: number;
-  readonly deed: Deed;
+  readonly step: Step;
 }
 
 export interface Scenario {
-  /** Of everything that is left to luck. */
+  /** Seed of everything that is left to chance. */
   readonly luck: number;
   /** Whether each client's session survives its connection. */
   readonly clients: readonly ('resumable' | 'bound')[];
@@ -126,7 +127,7 @@ const cut: fc.Arbitrary<Cut> = fc.record({
 const lane: fc.Arbitrary<Direction> = fc.constantFrom('up', 'down');
 const kinds = <const Kind extends string>(...names: Kind[]) => fc.constantFrom(...names).map((kind) => ({ kind }));
 
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc
@@ -201,10 +202,10 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
     retainedBytes: fc.constantFrom(64 * kib, 256 * kib),
     stdinCapBytes: fc.constantFrom(16 * kib, 24 * kib, 256 * kib),
     maxProcesses: fc.constantFrom(3, 100, 100),
-    // Never so few that one is forgotten before a start that was lost is sent again: that cannot be told from a new one.
+    // High enough that no process is forgotten before a lost start is resent: that could not be told from a new start.
     maxClosed: fc.constant(100),
   }),
-  actions: fc.array(fc.record({ afterMs: longMs, client: fc.nat(5), target: fc.nat(5), deed }), {
+  actions: fc.array(fc.record({ afterMs: longMs, client: fc.nat(5), target: fc.nat(5), step }), {
     maxLength: 50,
     size: 'max',
   }),

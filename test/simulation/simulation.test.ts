@@ -1,7 +1,7 @@
-// All promises at once, under everything that can go wrong: thousands of scenarios on simulated time, wires and programs.
+// All promises at once, under every kind of fault: thousands of scenarios on simulated time, wires and programs.
 //
-//   SIMULATION_SEEDS=20000 npm test -- --only-tests simulation    more of them
-//   npm run simulate -- --seed 123456                             one of them, step by step
+//   SIMULATION_SEEDS=20000 npm test -- --only-tests simulation    more scenarios
+//   npm run simulate -- --seed 123456                             one scenario, step by step
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -9,13 +9,13 @@ import { knownBreaks } from './known-breaks.js';
 import { report, runSeed, shrink } from './seeds.js';
 import { simulate } from './simulation.js';
 
-/** Seconds on a small machine, and each run of the suite plays the same ones: a failure is never a matter of luck. */
+/** Takes seconds on a small machine. Each run of the suite uses the same seeds, so a failure is never a matter of luck. */
 const seeds = Number(process.env['SIMULATION_SEEDS'] ?? 500);
 
-/** Ways in which a known scenario may happen. */
+/** Seeds to run each known scenario with. */
 const lucks = 25;
 
-/** Played twice to see that a seed tells everything. */
+/** Run twice to check that a seed determines everything. */
 const comparedSeeds = 40;
 
 test(`no promise is broken in any of ${seeds} simulated scenarios`, async (context) => {
@@ -28,7 +28,7 @@ test(`no promise is broken in any of ${seeds} simulated scenarios`, async (conte
   context.diagnostic(`${events} events`);
 });
 
-describe('what was once broken and is not any more', () => {
+describe('promises that were once broken', () => {
   for (const { promise, scenario } of knownBreaks) {
     test(promise, async () => {
       for (let luck = 0; luck < lucks; luck += 1) {
@@ -39,7 +39,7 @@ describe('what was once broken and is not any more', () => {
   }
 });
 
-test('the same seed makes the same things happen in the same order', async () => {
+test('the same seed produces the same events in the same order', async () => {
   for (let seed = 1; seed <= comparedSeeds; seed += 1) {
     const [once, again] = [await runSeed(seed, { traced: true }), await runSeed(seed, { traced: true })];
     assert.deepEqual(again.trace, once.trace, `seed ${seed}`);

@@ -1,5 +1,5 @@
-// One scenario from beginning to end: the real server and real clients on simulated wires, programs and time. First everything
-// that can go wrong does, then nothing does any more, and everything that was promised must come true.
+// One scenario from beginning to end: the real server and real clients on simulated wires, programs and time. Faults are injected first;
+// then they stop, and every promise must be kept.
 
 import { type ClockUse, CountedClock } from './counted-clock.js';
 import { Server } from '#src/server/index.js';
@@ -18,14 +18,14 @@ export interface Outcome {
   readonly trace: readonly string[];
 }
 
-/** Longer than anything takes that is meant to come to an end: half-open connections are noticed and sessions expire. */
+/** Longer than anything that is meant to end: half-open connections are noticed and sessions expire. */
 const longMs = 120_000;
 
 const kib = 1024;
 
 export async function simulate(scenario: Scenario, options: { readonly traced: boolean }): Promise<Outcome> {
   const world = new World(scenario.luck, options);
-  const onUnhandled = (reason: unknown) => world.fail(`nobody handles ${String(reason)}`);
+  const onUnhandled = (reason: unknown) => world.fail(`unhandled rejection: ${String(reason)}`);
   process.on('unhandledRejection', onUnhandled);
   try {
     await play(world, scenario);
@@ -75,7 +75,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
     () => farewell(stage, server),
     () => theEnd(stage, server, clock),
   ];
-  for (const act of acts) if (world.failure === undefined) await act(); // what comes after a failure says nothing
+  for (const act of acts) if (world.failure === undefined) await act(); // after a failure, further failures mean nothing
 }
 
 async function faults(stage: Stage, { actions }: Scenario): Promise<void> {
@@ -86,9 +86,9 @@ async function faults(stage: Stage, { actions }: Scenario): Promise<void> {
   }
 }
 
-/** Everything works again and owners read on; viewers stay as slow as they are, and must not be in anybody's way. */
+/** Everything works again and owners keep reading; viewers stay as slow as they are and must not hold up the others. */
 async function calm({ world, network, clients, backend }: Stage): Promise<void> {
-  world.note(() => 'from here on nothing goes wrong');
+  world.note(() => 'no more faults from here on');
   world.isCalm = true;
   network.heal();
   for (const client of clients) {
@@ -97,18 +97,18 @@ async function calm({ world, network, clients, backend }: Stage): Promise<void> 
   await world.run(() => false, 20_000);
   const isStarting = () => clients.some(({ openCalls }) => openCalls.some((call) => call.includes(': start')));
   await world.run(() => !isStarting(), longMs);
-  // Only now, because a SIGSTOP may have been on its way.
+  // Only now, because a SIGSTOP may have been in flight.
   for (const { program } of backend.all()) void program.signalGroup('SIGCONT');
   await world.run(() => false, 10_000);
   for (const { name, program, script, input } of backend.all()) {
     const isReading = script.stdin === 'read' || script.stdin === 'echoed';
     if (!isReading || !program.isLeaderAlive) continue;
-    world.note(() => `${name}: must have got everything`);
+    world.note(() => `${name}: must have received everything`);
     input.checkComplete();
   }
 }
 
-/** Owners end what does not end by itself, and see the end of everything they started. */
+/** Owners terminate what does not end on its own, and see the end of everything that they started. */
 async function endings(stage: Stage): Promise<void> {
   const { world, clients, fates } = stage;
   for (const client of clients) {
@@ -134,7 +134,7 @@ async function endings(stage: Stage): Promise<void> {
   }
 }
 
-/** Readers that should have come to an end, in words. */
+/** Readers that should have reached the end, in words. */
 function unfinished({ fates }: Stage, client: SimulatedClient, roles: readonly string[]): string[] {
   return [...client.held.values()].flatMap(({ spawned: { name }, role, reader }) => {
     if (!roles.includes(role) || client.hasLeft) return [];
@@ -146,7 +146,7 @@ function unfinished({ fates }: Stage, client: SimulatedClient, roles: readonly s
   });
 }
 
-/** Commands whose callers were told that their connection is lost end with it, also where the session goes on. */
+/** Commands whose callers lost their connection end with it, even if the session continues. */
 async function abandonedCommands({ world, clients, backend, commands }: Stage): Promise<void> {
   const isAwaited = (name: string) => clients.some(({ openCalls }) => openCalls.some((call) => call.includes(`exec ${name} `)));
   const left = () =>
@@ -158,12 +158,12 @@ async function abandonedCommands({ world, clients, backend, commands }: Stage): 
   if (!isOver && first !== undefined && !world.wasBlindForLong) world.fail(`${first.name} outlives its connection`);
 }
 
-/** Cannot be ended as long as the simulation lasts. */
+/** Cannot be killed within the time of the simulation. */
 function isStuck({ stuckMs, descendant }: Script): boolean {
   return Math.max(stuckMs, descendant?.stuckMs ?? 0) > longMs;
 }
 
-/** The clients leave. What they did not release ends with their sessions; what they released goes on. */
+/** The clients leave. Processes that they did not release end with their sessions; released ones keep running. */
 async function farewell({ world, clients, backend, fates, network, commands }: Stage, server: Server): Promise<void> {
   for (const client of clients) if (!client.hasLeft) void client.leave();
   const isAnswered = () => clients.every(({ openCalls }) => openCalls.length === 0);
@@ -177,7 +177,7 @@ async function farewell({ world, clients, backend, fates, network, commands }: S
     const isDue = !isStuck(script) && !world.wasBlindForLong;
     if (program.isAlive && isDue && (commands.has(name) || fate?.releases === 'none')) world.fail(`${name} outlives its session`);
     const staysForEver = script.end.kind === 'stays' && fate?.releases === 'done' && !fate.isMeantToEnd;
-    if (staysForEver && !program.isAlive) world.fail(`${name} was released and did not outlive its session`);
+    if (staysForEver && !program.isAlive) world.fail(`${name} was released but did not outlive its session`);
     if (fate === undefined) continue;
     const came = program.signals.get('SIGUSR1') ?? 0;
     if (came > fate.signals.asked || came < fate.signals.delivered) {

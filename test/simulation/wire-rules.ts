@@ -1,12 +1,12 @@
-// What must hold on every wire, whatever else is going on: control is answered in the very step it arrives in, a start's answer
-// comes before its events, and a connection whose session was taken over does nothing any more.
+// Rules for every wire, at all times: control requests are answered within the event in which they arrive, the answer to a start precedes
+// its events, and a connection whose session was taken over no longer has any effect.
 
 import { decodeOutputFrame } from '#src/protocol/index.js';
 import { type Content, highWaterBytes } from './lane.js';
 import type { Cut, Direction, Wire, WireWatcher } from './wire.js';
 import type { World } from './world.js';
 
-/** Answered at once, also while stdin is stuck, output floods and other connections stall. */
+/** Answered immediately, even while stdin is stuck, output floods and other connections stall. */
 const immediate: ReadonlySet<string> = new Set([
   'process/start',
   'process/closeStdin',
@@ -23,17 +23,17 @@ const immediate: ReadonlySet<string> = new Set([
   'environment/status',
 ]);
 
-/** The server's own bound on answers that wait for a peer. */
+/** The server's own limit on answers that wait for a peer. */
 const queuedReplyBytes = 4 * 1024 * 1024;
 
-/** Longest output frame, with its header. */
+/** Longest output frame, including its header. */
 const longestFrameBytes = 64 * 1024 + 64;
 
 export interface ArmedCut {
   readonly cut: Cut;
   readonly lane: Direction;
   readonly moment: 'before' | 'after';
-  /** Messages that pass before. */
+  /** Messages that pass before it. */
   messages: number;
 }
 
@@ -42,7 +42,7 @@ interface Known {
   /** Requests without an answer, by id. */
   readonly asked: Map<string, { readonly method: string; readonly processId: string | undefined }>;
   readonly followed: Set<string>;
-  /** Stale: another connection has taken its session over. */
+  /** Stale: another connection has taken over its session. */
   state: 'new' | 'drives' | 'stale';
 }
 
@@ -52,7 +52,7 @@ export class WireRules implements WireWatcher {
   readonly #armed = new Map<string, ArmedCut[]>();
   /** Requests that must be answered before the next event. */
   #due: { readonly wire: Wire; readonly id: string; readonly method: string }[] = [];
-  /** Effects there were before a stale wire brought something. */
+  /** The effect count before a message arrived on a stale wire. */
   #effectsBefore: { readonly wire: Wire; readonly effects: number } | undefined;
 
   constructor(world: World) {
@@ -64,7 +64,7 @@ export class WireRules implements WireWatcher {
     this.#wires.set(wire, { client, asked: new Map(), followed: new Set(), state: 'new' });
   }
 
-  /** Cuts this client's connection, this one or one to come, when so many messages have passed. */
+  /** Cuts this client's current or next connection once this many messages have passed. */
   arm(client: string, cut: ArmedCut): void {
     this.#armed.set(client, [...(this.#armed.get(client) ?? []), cut]);
   }
@@ -73,17 +73,17 @@ export class WireRules implements WireWatcher {
     this.#armed.clear();
   }
 
-  told(wire: Wire, content: Content): void {
+  sent(wire: Wire, content: Content): void {
     const known = this.#wires.get(wire);
     if (known === undefined) return;
-    if (typeof content !== 'string') return this.#toldOf(known, decodeOutputFrame(content)?.processId);
+    if (typeof content !== 'string') return this.#noteEvent(known, decodeOutputFrame(content)?.processId);
     const reply = /^\{"id":(\d+),"(?:result|error)"/.exec(content);
     if (reply === null) {
-      return this.#toldOf(known, /^\{"method":"process\/\w+","params":\{"processId":"([^"]+)"/.exec(content)?.[1]);
+      return this.#noteEvent(known, /^\{"method":"process\/\w+","params":\{"processId":"([^"]+)"/.exec(content)?.[1]);
     }
     const id = reply[1] ?? '';
     const asked = known.asked.get(id);
-    if (asked === undefined) this.#world.fail(`${wire.name}: request ${id} is answered twice, or was never asked`);
+    if (asked === undefined) this.#world.fail(`${wire.name}: request ${id} is answered twice, or was never sent`);
     known.asked.delete(id);
     this.#world.note(() => `${wire.name}: the server answers ${asked?.method}`);
     if (asked?.method === 'initialize' && content.includes('"sessionId"')) this.#tookOver(wire, known.client);
@@ -117,10 +117,10 @@ export class WireRules implements WireWatcher {
     if (immediate.has(method)) this.#due.push({ wire, id: String(id), method });
   }
 
-  #toldOf(known: Known, processId: string | undefined): void {
+  #noteEvent(known: Known, processId: string | undefined): void {
     if (processId === undefined) return;
     const starts = [...known.asked.values()].some((asked) => asked.method === 'process/start' && asked.processId === processId);
-    if (starts && !known.followed.has(processId)) this.#world.fail(`events of ${processId} come before the answer to its start`);
+    if (starts && !known.followed.has(processId)) this.#world.fail(`events of ${processId} precede the answer to its start`);
     known.followed.add(processId);
   }
 
@@ -151,7 +151,7 @@ export class WireRules implements WireWatcher {
     for (const { wire, id, method } of this.#due.splice(0)) {
       const isOpen = wire.serverEnd.isOpen && wire.serverEnd.queuedBytes <= queuedReplyBytes;
       if (isOpen && this.#wires.get(wire)?.asked.has(id) === true)
-        this.#world.fail(`${wire.name}: ${method} is not answered at once`);
+        this.#world.fail(`${wire.name}: ${method} is not answered immediately`);
     }
     const before = this.#effectsBefore;
     this.#effectsBefore = undefined;

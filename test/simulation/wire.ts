@@ -1,5 +1,5 @@
-// A channel between a client and the server that keeps order, and nothing else: it delays, stalls, bursts and is cut at any
-// message, seen first by either side, with what was under way lost or still arriving.
+// A channel between a client and the server that guarantees only order: it delays, stalls, bursts and is cut at any message, noticed first
+// by either side, with messages in flight lost or still arriving.
 
 import { type Deferred, deferred } from '#src/base/deferred.js';
 import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '#src/rpc/channel.js';
@@ -12,19 +12,19 @@ export type Direction = 'up' | 'down';
 
 export interface Cut {
   readonly seenBy: 'both' | 'client' | 'server';
-  /** What the side that notices first had sent. */
+  /** What happens to messages that the first side to notice had sent. */
   readonly underWay: 'lost' | 'arrives';
-  /** When the other side notices. */
+  /** Delay until the other side notices. */
   readonly otherAfterMs: number;
 }
 
-/** Whoever wants to know what passes. */
+/** Observes what passes on a wire. */
 export interface WireWatcher {
   /** The server has sent something. */
-  told(wire: Wire, content: Content): void;
-  /** About to be handed over; false when the wire was cut instead. */
+  sent(wire: Wire, content: Content): void;
+  /** About to be delivered; returns false when the wire was cut instead. */
   arrives(wire: Wire, direction: Direction, content: Content): boolean;
-  /** Handed over, promises not settled yet. */
+  /** Delivered; promises have not settled yet. */
   arrived(wire: Wire, direction: Direction, content: Content): void;
 }
 
@@ -45,14 +45,14 @@ export class Wire {
     this.serverEnd = new WireEnd(world, `${name} client`, {
       out: this.down,
       in: this.up,
-      sent: (content) => watcher.told(this, content),
+      sent: (content) => watcher.sent(this, content),
     });
     this.up.onFinished(() => this.serverEnd.lose('closed by the peer'));
     this.down.onFinished(() => this.clientEnd.lose('closed by the peer'));
   }
 
   cut({ seenBy, underWay, otherAfterMs }: Cut): void {
-    this.#world.note(() => `${this.name}: cut, seen by ${seenBy}, what was under way ${underWay}`);
+    this.#world.note(() => `${this.name}: cut, seen by ${seenBy}, messages in flight: ${underWay}`);
     if (seenBy === 'both') {
       this.up.drop();
       this.down.drop();
@@ -125,7 +125,7 @@ class WireEnd implements Channel {
     return this.#send(joinParts(parts));
   }
 
-  /** Copied: the server uses heads of frames again. */
+  /** Copied, because the server reuses the buffer of frame headers. */
   sendBinary(...frame: BinaryParts): boolean {
     return this.#send(Buffer.concat(frame.filter((part) => part !== undefined)));
   }
@@ -150,7 +150,7 @@ class WireEnd implements Channel {
     this.#world.soon(this.#dice, () => this.#finish(problem));
   }
 
-  /** This side learns that the other is gone. */
+  /** This side learns that the other one is gone. */
   lose(problem: string): void {
     this.#lanes.in.drop();
     this.#lanes.out.end();

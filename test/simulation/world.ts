@@ -1,5 +1,5 @@
-// Time, order, luck and the record of one simulation. Everything that happens later, be it a timer of the code under test, a
-// message on its way or a step of a program, is an event here; promises settle between two events. Knows nothing of what it runs.
+// Time, order, chance and the trace of one simulation. Everything that happens later, whether a timer of the code under test, a message in
+// flight or a step of a program, is an event here; promises settle between two events. Knows nothing of what it runs.
 
 import type { Clock, Timer } from '#src/base/clock.js';
 import { Dice } from './dice.js';
@@ -11,10 +11,10 @@ interface Event {
   readonly happen: () => void;
 }
 
-/** Far above what the longest scenario takes; whoever gets there runs in circles. */
+/** Far above what the longest scenario takes, so that reaching it means an endless loop. */
 const mostEvents = 60_000;
 
-/** Below the 5 s after which a process that does not die is called a survivor. */
+/** Less than the 5 s after which a process that does not die is called a survivor. */
 const longBlindMs = 4_000;
 
 export class World implements Clock {
@@ -26,11 +26,11 @@ export class World implements Clock {
   #now = 0;
   #count = 0;
   #failure: string | undefined;
-  /** How often something was done to a program: started, written to, signalled, held. Whoever may do nothing must leave it as it is. */
+  /** How many times a program was affected: started, written to, signalled, held. A connection that may do nothing must not change it. */
   effects = 0;
-  /** No more luck: from here on nothing takes long and nothing fails. */
+  /** No more faults: from here on nothing takes long and nothing fails. */
   isCalm = false;
-  /** Until then the table of processes cannot be read. */
+  /** Until then the process table cannot be read. */
   #blindUntil = 0;
   #blindMs = 0;
 
@@ -62,13 +62,13 @@ export class World implements Clock {
     return this.after(ms, fire);
   }
 
-  /** What to do after a while that the dice decide. */
+  /** Schedules something after a delay that the dice decide. */
   soon(dice: Dice, happen: () => void): Timer {
     const delayMs = dice.delayMs();
     return this.after(this.isCalm ? Math.min(delayMs, 1) : delayMs, happen);
   }
 
-  /** For a while the table of processes cannot be read, as when there are no descriptors left. */
+  /** Makes the process table unreadable for a while, as when no descriptors are left. */
   blind(ms: number): void {
     this.#blindUntil = Math.max(this.#blindUntil, this.#now + ms);
     this.#blindMs += ms;
@@ -78,12 +78,12 @@ export class World implements Clock {
     return this.#now < this.#blindUntil && !this.isCalm;
   }
 
-  /** Whether it was blind for so long that the code under test may have given up on what it could not see. */
+  /** Whether it was blind for so long that the code under test may have given up on processes that it could not see. */
   get wasBlindForLong(): boolean {
     return this.#blindMs >= longBlindMs;
   }
 
-  /** Events that are still to come. */
+  /** Events that are still pending. */
   get pendingCount(): number {
     return this.#events.size;
   }
@@ -97,7 +97,7 @@ export class World implements Clock {
     this.#checks.push(check);
   }
 
-  /** The first promise that was broken. Told, not thrown: the code under test may catch what is thrown. */
+  /** Records the first broken promise. Does not throw, because the code under test might catch it. */
   fail(problem: string): void {
     this.#failure ??= withoutIds(problem);
     this.note(() => `BROKEN: ${problem}`);
@@ -116,7 +116,7 @@ export class World implements Clock {
     return this.#trace ?? [];
   }
 
-  /** Lets things happen until `isDone`, but no longer than this; stops at the first failure. Tells whether it is done. */
+  /** Runs events until `isDone`, but no longer than this; stops at the first failure. Resolves to whether it is done. */
   async run(isDone: () => boolean, limitMs: number): Promise<boolean> {
     const until = this.#now + limitMs;
     await settled();
@@ -129,7 +129,7 @@ export class World implements Clock {
       this.#events.delete(next);
       this.#now = next.dueAt;
       this.#count += 1;
-      if (this.#count > mostEvents) this.fail('it runs in circles');
+      if (this.#count > mostEvents) this.fail('it loops endlessly');
       next.happen();
       await settled();
       for (const check of this.#checks) check();
@@ -146,12 +146,12 @@ export class World implements Clock {
   }
 }
 
-/** Ids that the code under test makes up are new in every run; nothing depends on them but their length, which is always the same. */
+/** Ids that the code under test generates differ in every run; only their length matters, and that is always the same. */
 function withoutIds(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>');
 }
 
-/** Promises run to their end before the event loop turns; nothing under test waits for the loop itself. */
+/** Promises settle before the event loop turns; nothing under test waits for the loop itself. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

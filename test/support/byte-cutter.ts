@@ -1,4 +1,4 @@
-// A proxy before a WebSocket or a Unix socket that cuts a connection after an exact number of bytes in one direction.
+// A proxy in front of a WebSocket or a Unix socket that cuts a connection after an exact number of bytes in one direction.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -42,12 +42,12 @@ export class ByteCutter implements AsyncDisposable {
     return cutter;
   }
 
-  /** Cuts, one after another: each counts the bytes of its direction from the moment the one before has fallen, or from now. */
+  /** Plans cuts, one after another: each counts the bytes of its direction from the previous cut, or from now. */
   plan(...cuts: readonly { readonly direction: Direction; readonly afterBytes: number }[]): void {
     this.#planned.splice(0, Infinity, ...cuts.map(({ direction, afterBytes }) => ({ direction, leftBytes: afterBytes })));
   }
 
-  /** Cuts planned that have not fallen. */
+  /** Planned cuts that have not happened yet. */
   get pending(): number {
     return this.#planned.length;
   }
@@ -84,7 +84,7 @@ export class ByteCutter implements AsyncDisposable {
       return void to.write(bytes);
     }
     this.#planned.shift();
-    // What came before the cut arrives; what goes the other way does not.
+    // The bytes before the cut still arrive; bytes in the other direction are lost.
     to.end(bytes.subarray(0, cut.leftBytes), () => to.destroy());
     from.destroy();
   }

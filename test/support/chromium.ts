@@ -1,5 +1,5 @@
-// A real browser without a window, steered over a pipe in the words of the DevTools protocol. Knows pages and what they asked of the
-// network; not what they asked for.
+// A real headless browser, controlled over a pipe with the DevTools protocol. Knows pages and the responses that they got; not what the
+// pages are for.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -10,17 +10,17 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { type Deferred, deferred } from '#src/base/deferred.js';
 
-/** Why there is no browser to test with on this machine, or false when there is. */
+/** Why this machine has no browser to test with, or false if it has one. */
 export const noChromium = spawnSync('chromium', ['--version']).status === 0 ? false : 'chromium is not installed';
 
 const flags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--remote-debugging-pipe'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
-  // A protection of this browser and not of all: what is looked at is the server's own.
+  // This browser's own protection, which not all have: the tests are about the server's.
   '--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets',
 ];
 
-/** What a server said to a page, as far as the browser saw it. */
+/** A server's answer to a page, as the browser saw it. */
 export interface SeenAnswer {
   readonly url: string;
   readonly status: number;
@@ -56,7 +56,7 @@ export class Chromium implements AsyncDisposable {
     });
   }
 
-  /** Every name below .test is this machine. */
+  /** Resolves every name below .test to this machine. */
   static open(): Chromium {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     const own = [`--user-data-dir=${folder}`, '--host-resolver-rules=MAP *.test 127.0.0.1'];
@@ -108,7 +108,7 @@ export class Chromium implements AsyncDisposable {
 }
 
 export class Page {
-  /** Answers of servers to this page, its frames included. */
+  /** Servers' answers to this page, including its frames. */
   readonly answers: SeenAnswer[] = [];
   readonly #browser: Chromium;
   readonly #sessionId: string;
@@ -119,10 +119,10 @@ export class Page {
   constructor(browser: Chromium, sessionId: string) {
     this.#browser = browser;
     this.#sessionId = sessionId;
-    browser.listen((message) => message.sessionId === sessionId && this.#told(message.method ?? '', message.params ?? {}));
+    browser.listen((message) => message.sessionId === sessionId && this.#onEvent(message.method ?? '', message.params ?? {}));
   }
 
-  /** With `servedAs`, the document is this text, wherever its address leads: as if it had come from there before. */
+  /** With `servedAs`, the document is this text whatever its address, as if that server had sent it earlier. */
   async load(url: string, servedAs: string | undefined): Promise<void> {
     await Promise.all([this.#call('Network.enable'), this.#call('Page.enable')]);
     if (servedAs !== undefined) {
@@ -149,7 +149,7 @@ export class Page {
     return this.#browser.call(method, params, this.#sessionId);
   }
 
-  #told(method: string, params: Record<string, unknown>): void {
+  #onEvent(method: string, params: Record<string, unknown>): void {
     const requestId = String(params['requestId']);
     const answered = (status: unknown) => this.answers.push({ url: this.#urls.get(requestId) ?? '', status: Number(status) });
     switch (method) {
@@ -161,12 +161,12 @@ export class Page {
         return void this.#urls.set(requestId, (params['request'] as { url: string }).url);
       case 'Network.webSocketCreated':
         return void this.#urls.set(requestId, String(params['url']));
-      // Also those that are kept from the page.
+      // Includes responses that are withheld from the page.
       case 'Network.responseReceivedExtraInfo':
         return void answered(params['statusCode']);
       case 'Network.webSocketHandshakeResponseReceived':
         return void answered((params['response'] as { status: number }).status);
-      // The only word about a handshake that was refused.
+      // The only event about a refused handshake.
       case 'Network.webSocketFrameError':
         return void answered(/response code: (\d+)/.exec(String(params['errorMessage']))?.[1]);
       default:

@@ -1,4 +1,4 @@
-// The built program as scripts and people use it: on pipes, in a real terminal, with a server of its own in the background.
+// The built program as scripts and people use it: on pipes, in a real terminal, with its own background server.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -29,14 +29,14 @@ export async function sluice(args: readonly string[], options: RunOptions = {}):
 
 export async function sluiceBytes(args: readonly string[], { input = '', env, cwd }: RunOptions = {}) {
   const child = startSluice(args, { ...(env === undefined ? {} : { env }), ...(cwd === undefined ? {} : { cwd }) });
-  child.stdin.on('error', () => {}); // a command need not read
+  child.stdin.on('error', () => {}); // a command need not read its stdin
   child.stdin.end(input);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const [status] = (await once(child, 'close')) as [number | null];
   return { status, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() };
 }
 
-/** Starts the program on pipes. Whoever starts it waits for its end. */
+/** Starts the program on pipes. The caller waits for its end. */
 export function startSluice(args: readonly string[], { env, cwd }: Omit<RunOptions, 'input'> = {}) {
   return spawn(process.execPath, ['--', program, ...args], {
     stdio: 'pipe',
@@ -45,7 +45,7 @@ export function startSluice(args: readonly string[], { env, cwd }: Omit<RunOptio
   });
 }
 
-/** Pieces as they come; complete once the program has closed. */
+/** Collects pieces as they arrive; complete once the program has closed the stream. */
 export function collect(stream: NodeJS.ReadableStream): Buffer[] {
   const pieces: Buffer[] = [];
   stream.on('data', (piece: Buffer) => pieces.push(piece));
@@ -58,7 +58,7 @@ export async function ended(child: ChildProcess): Promise<number | null> {
   return status;
 }
 
-/** A folder for a server in the background that only this test knows of. Ends the server when disposed. */
+/** A folder for a background server that only this test uses. Stops the server when disposed. */
 export class Background implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-'));
   readonly env = { XDG_RUNTIME_DIR: this.folder, SLUICE_URL: undefined, SLUICE_TOKEN: undefined };
@@ -67,7 +67,7 @@ export class Background implements AsyncDisposable {
     return sluice(args, { ...options, env: { ...this.env, ...options.env } });
   }
 
-  /** Runs it, and fails unless it succeeds without a complaint. */
+  /** Runs it, and fails unless it succeeds with an empty stderr. */
   async good(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { status, stdout, stderr } = await this.run(args, options);
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' }, args.join(' '));
@@ -80,7 +80,7 @@ export class Background implements AsyncDisposable {
   }
 }
 
-/** A program in a terminal, and somebody who types and looks. */
+/** A program in a terminal, and methods to type into it and read its screen. */
 export class InTerminal implements AsyncDisposable {
   readonly child: ProcessHandle;
   readonly #client: Client;
@@ -90,7 +90,7 @@ export class InTerminal implements AsyncDisposable {
     this.child = child;
   }
 
-  /** The program itself, unless another command is given. */
+  /** Runs the program itself, unless another command is given. */
   static async open(
     args: readonly string[],
     { command = [process.execPath, '--', program], env = {} }: { command?: readonly string[]; env?: RunOptions['env'] } = {},
@@ -101,7 +101,7 @@ export class InTerminal implements AsyncDisposable {
       argv: [...command, ...args],
       io: { kind: 'pty', rows: 30, cols: 90 },
       env: Object.fromEntries(variables.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
-      envPolicy: { inherit: 'none' }, // a variable that is undefined must not come back by inheritance
+      envPolicy: { inherit: 'none' }, // an undefined variable must not be inherited either
     });
     return new InTerminal(client, child);
   }
@@ -110,7 +110,7 @@ export class InTerminal implements AsyncDisposable {
     return this.child.write(keys);
   }
 
-  /** Everything up to this text and what came with it; fails when it does not come. */
+  /** Everything up to this text, including the rest of its chunk; fails if the text does not appear. */
   async see(text: string | RegExp): Promise<string> {
     const seen = await this.child.collectUntil({ deadlineMs: 20_000, text });
     assert.equal(seen.reason, 'text', `waited for ${text}, saw ${JSON.stringify(seen.text)}`);

@@ -1,20 +1,22 @@
-// Processes that have nothing to do with Sluice: idle ones by the hundred, and loops that start one short process after another.
+// Processes unrelated to Sluice: hundreds of idle ones, and loops that start one short process after another.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** What shares the machine with the test. Each part is a shell in a session of its own that ends with the scope, and collects its children itself. */
+/**
+ * Load that shares the machine with the test. Each part is a shell in its own session that ends with the scope and reaps its own children.
+ */
 export class Crowd implements AsyncDisposable {
   readonly #leaders: ChildProcess[] = [];
 
-  /** So many processes that sleep. */
+  /** Starts `count` sleeping processes. */
   static async idle(count: number): Promise<Crowd> {
     const crowd = new Crowd();
     await crowd.#start(`trap : TERM; i=0; while [ $i -lt ${count} ]; do sleep 1000 & i=$((i + 1)); done; echo; wait; wait`);
     return crowd;
   }
 
-  /** So many loops, each of which starts a process that ends at once, again and again. */
+  /** Starts loops that each repeatedly run a process which ends immediately. */
   static async churn(loops: number): Promise<Crowd> {
     const crowd = new Crowd();
     for (let index = 0; index < loops; index += 1) await crowd.#start('trap "exit 0" TERM; echo; while :; do /bin/true; done');

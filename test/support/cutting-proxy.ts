@@ -1,17 +1,17 @@
-// A TCP proxy on loopback that cuts its connections in the middle of whatever they are saying.
+// A TCP proxy on loopback that cuts its connections at random points in the data.
 
 import { once } from 'node:events';
 import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '#src/base/deferred.js';
 
-/** Longest wait between two cuts. Short enough that many hit a greeting, long enough that some data passes. */
+/** Longest wait between two cuts. Short enough that many hit a handshake, long enough that some data passes. */
 const longestCalmMs = 12;
 
-/** Most cuts in a row that hit a greeting: on a busy machine all of them would, and the client would give up for good. */
+/** Most consecutive cuts that hit a handshake: on a busy machine all of them would, and the client would give up for good. */
 const mostEarlyCuts = 20;
 
-/** What a server has said when it has answered a greeting: the answer to the upgrade alone is shorter. */
+/** A server that has answered the handshake has sent at least this much; its answer to the upgrade alone is shorter. */
 const greetingBytes = 300;
 
 export class CuttingProxy implements AsyncDisposable {
@@ -20,8 +20,8 @@ export class CuttingProxy implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   #cuts = 0;
   #earlyCuts = 0;
-  /** By the server, on the latest connection. */
-  #saidBytes = 0;
+  /** Sent by the server on the latest connection. */
+  #sentBytes = 0;
   #isClosed = false;
   #isBlocked = false;
   #waiting: { count: number; reached: () => void }[] = [];
@@ -39,10 +39,10 @@ export class CuttingProxy implements AsyncDisposable {
     const proxy = new CuttingProxy(server);
     server.on('connection', (near) => {
       if (proxy.#isBlocked) return void near.resetAndDestroy();
-      // The server behind checks the Host header, which names this port: it was told to allow it.
+      // The server checks the Host header, which names this proxy's port; the test configured the server to allow it.
       const far = connect(Number(target.port), target.hostname);
-      proxy.#saidBytes = 0;
-      far.on('data', (bytes: Buffer) => (proxy.#saidBytes += bytes.length));
+      proxy.#sentBytes = 0;
+      far.on('data', (bytes: Buffer) => (proxy.#sentBytes += bytes.length));
       proxy.#join(near, far);
     });
     return proxy;
@@ -52,27 +52,27 @@ export class CuttingProxy implements AsyncDisposable {
     return this.#cuts;
   }
 
-  /** Cuts whatever is connected, now. */
+  /** Cuts every open connection, now. */
   cut(): void {
     for (const socket of this.#sockets) {
-      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset one that is being shut down, and Node then never closes it
+      if (socket.writableEnded) socket.destroy(); // libuv refuses to reset a socket that is being shut down, and Node then never closes it
       else socket.resetAndDestroy();
     }
   }
 
-  /** Cuts whatever is connected, so many times, at random moments. */
+  /** Cuts every open connection `times` times, at random moments. */
   cutRandomly(times: number): void {
     void this.#cutRandomly(times);
   }
 
-  /** Cuts whatever is connected, and lets nobody through until the returned function is called. */
+  /** Cuts every open connection and refuses new ones until the returned function is called. */
   block(): () => void {
     this.#isBlocked = true;
     this.cut();
     return () => (this.#isBlocked = false);
   }
 
-  /** Resolves once there were this many cuts. */
+  /** Resolves after this many cuts. */
   async reached(count: number): Promise<void> {
     if (this.#cuts >= count) return;
     const waiting = deferred<undefined>();
@@ -90,7 +90,7 @@ export class CuttingProxy implements AsyncDisposable {
   async #cutRandomly(times: number): Promise<void> {
     while (this.#cuts < times && !this.#isClosed) {
       await sleep(Math.random() * longestCalmMs);
-      const isEarly = this.#saidBytes < greetingBytes;
+      const isEarly = this.#sentBytes < greetingBytes;
       if (this.#sockets.size === 0 || (isEarly && this.#earlyCuts === mostEarlyCuts)) continue;
       this.#earlyCuts = isEarly ? this.#earlyCuts + 1 : 0;
       this.cut();

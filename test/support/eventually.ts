@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Far beyond anything a healthy machine needs, so that only a real failure gets there. */
+/** Far longer than a healthy machine needs, so that only a real failure gets there. */
 const defaultPatienceMs = 20_000;
 
-/** Runs `check` until it stops throwing; then gives what it returned. Gives its last error when it never does. */
+/** Runs `check` until it stops throwing and returns its result. Throws its last error when time runs out. */
 export async function eventually<T>(check: () => T | Promise<T>, patienceMs = defaultPatienceMs): Promise<T> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
@@ -18,7 +18,7 @@ export async function eventually<T>(check: () => T | Promise<T>, patienceMs = de
   }
 }
 
-/** Resolves with the value once it was the same for several looks in a row. */
+/** Resolves with the value once several consecutive looks have returned the same one. */
 export async function settled<T>(look: () => T | Promise<T>): Promise<T> {
   let last = await look();
   for (let same = 0; same < 5;) {

@@ -1,9 +1,9 @@
-// A child's stdin that takes bytes when the test says so, and reads them only then, as the kernel does.
+// A child's stdin that takes bytes only when the test says so, as a pipe does when the child reads.
 
 import type { ChildInput } from '#src/process/child.js';
 
 export class FakeChildInput implements ChildInput {
-  /** What was done to it, in order: bytes taken as text, 'end', 'destroy'. */
+  /** What happened to it, in order: bytes taken as text, 'end', 'destroy'. */
   readonly history: string[] = [];
   #offered: { readonly bytes: Uint8Array; readonly taken: (error: Error | undefined) => void } | undefined;
 
@@ -20,12 +20,12 @@ export class FakeChildInput implements ChildInput {
     this.history.push('destroy');
   }
 
-  /** Bytes offered now; 0 when nothing is. */
+  /** Bytes offered now; 0 if none. */
   get offeredBytes(): number {
     return this.#offered?.bytes.length ?? 0;
   }
 
-  /** Takes what is offered now; false when nothing is. */
+  /** Takes the bytes offered now; false if there are none. */
   take(): boolean {
     const offered = this.#offered;
     if (offered === undefined) return false;
@@ -35,12 +35,12 @@ export class FakeChildInput implements ChildInput {
     return true;
   }
 
-  /** Takes until nothing is offered any more. */
+  /** Takes until nothing more is offered. */
   takeAll(): void {
     while (this.take());
   }
 
-  /** Ends from the child's side: what is offered now fails. */
+  /** Simulates the child closing its end: the bytes offered now fail. */
   fail(): void {
     const offered = this.#offered;
     this.#offered = undefined;

@@ -1,4 +1,4 @@
-// A program by the name of claude that is driven as the real one is, on pipes and on a terminal.
+// A stand-in for claude that takes the same input as the real one, on pipes and on a terminal.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-/** Its path; the folder is the caller's. */
+/** Returns its path; the caller owns the folder. */
 export function fakeClaudeIn(folder: string): string {
   const [onPipes, onTerminal] = ['fake-claude.js', 'fake-claude-terminal.js'].map((name) =>
     fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url)),
@@ -17,7 +17,7 @@ export function fakeClaudeIn(folder: string): string {
   return program;
 }
 
-/** An environment in which `claude` is that program and runs are logged in a folder of the suite's own. Call once at the top of a suite. */
+/** An environment in which `claude` is that program and runs are logged in the suite's own folder. Call once at the top of a suite. */
 export function fakeClaudeHome(): { folder: string; env: Readonly<Record<string, string>> } {
   const home = { folder: '', env: {} };
   before(() => {

@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from '#src/base/clock.js';
 
-/** Turns of the event loop that what a timer set off may take: streams and promises settle in fewer. */
+/** Event loop turns to allow for what a timer triggers: streams and promises settle in fewer. */
 const turns = 5;
 
 interface Waiting {
@@ -32,12 +32,12 @@ export class FakeClock implements Clock {
     return this.after(ms, fire);
   }
 
-  /** How long each running timer has yet to wait, in milliseconds, shortest first. */
+  /** How long each running timer still has to wait, in milliseconds, shortest first. */
   get pendingMs(): number[] {
     return [...this.#waiting].map(({ dueAt }) => dueAt - this.#now).toSorted((one, other) => one - other);
   }
 
-  /** Lets time pass: fires what falls due in order, and after each timer lets everything settle that it set off. */
+  /** Advances time: fires due timers in order, and lets everything settle that each one triggers. */
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms;
     await settle();
@@ -50,7 +50,7 @@ export class FakeClock implements Clock {
     this.#now = until;
   }
 
-  /** Lets time pass in one step, as for a program that stood still: what falls due fires before anything else gets a turn. */
+  /** Advances time in one step, as for a suspended program: everything due fires before anything else runs. */
   skip(ms: number): void {
     this.#now += ms;
     for (let next = this.#nextDue(this.#now); next !== undefined; next = this.#nextDue(this.#now)) {
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets promises and immediate callbacks run; no time passes. */
+/** Lets promises and immediate callbacks run without advancing time. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

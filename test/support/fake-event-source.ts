@@ -1,4 +1,4 @@
-// The events of one process, given out when the test says so.
+// The events of one process, emitted when the test says so.
 
 import { type Deferred, deferred } from '#src/base/deferred.js';
 import type { EventSource } from '#src/client/exec-link.js';
@@ -36,7 +36,7 @@ export class FakeEventSource implements EventSource {
     for (const waiting of this.#waiting.splice(0)) waiting.resolve(undefined);
   }
 
-  /** The process writes something. */
+  /** Simulates output of the process. */
   output(stream: Stream, chunk: string | Uint8Array, droppedBytes?: number): void {
     const bytes = typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk;
     this.#emit({

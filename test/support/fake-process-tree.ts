@@ -1,10 +1,10 @@
-// A process tree whose members live and die as the test says. Nothing of it is real, so nothing real is signalled.
+// A process tree whose members live and die as the test says. Nothing in it is real, so no real process is signalled.
 
 import type { ProcessTree, TreeLook, TreeMember } from '#src/process/child.js';
 
 export class FakeProcessTree implements ProcessTree {
   living: TreeMember[];
-  /** While set, looking at the tree fails, as it does when the machine runs out of descriptors. */
+  /** While true, looking at the tree fails, as it does when the machine runs out of descriptors. */
   isUnreadable = false;
   /** While false, a look may have missed a member. */
   isCertain = true;
@@ -12,7 +12,7 @@ export class FakeProcessTree implements ProcessTree {
   looks = 0;
   readonly #signalled: (signal: string) => void;
 
-  /** `signalled` is told of every signal to the group. */
+  /** `signalled` is called with every signal sent to the group. */
   constructor(living: readonly TreeMember[], signalled: (signal: string) => void) {
     this.living = [...living];
     this.#signalled = signalled;

@@ -1,4 +1,4 @@
-// One connection over which HTTP is written by hand, and what the server says on it.
+// A connection on which HTTP is written by hand, and what the server sends back.
 
 import assert from 'node:assert/strict';
 import { type Socket, connect } from 'node:net';
@@ -6,24 +6,24 @@ import { eventually } from './eventually.js';
 
 export class HttpClient implements Disposable {
   readonly #socket: Socket;
-  #said = '';
+  #received = '';
   #isClosed = false;
 
   constructor(port: number) {
     this.#socket = connect(port, '127.0.0.1').setNoDelay();
-    this.#socket.on('data', (piece: Buffer) => (this.#said += piece.toString('latin1')));
+    this.#socket.on('data', (piece: Buffer) => (this.#received += piece.toString('latin1')));
     this.#socket.on('error', () => {}); // the server may hang up at any time
     this.#socket.on('close', () => (this.#isClosed = true));
   }
 
-  /** Everything the server has said so far. */
+  /** Everything the server has sent so far. */
   get said(): string {
-    return this.#said;
+    return this.#received;
   }
 
   /** The status of every answer so far. */
   get statuses(): number[] {
-    return [...this.#said.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+    return [...this.#received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   }
 
   send(text: string): void {

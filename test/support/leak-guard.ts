@@ -1,4 +1,4 @@
-// Fails a suite that leaves something behind: a child process, an open descriptor, a handle that keeps the program alive, a file.
+// Fails a suite that leaks something: a child process, an open descriptor, a handle that keeps the program alive, a file.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { after, before } from 'node:test';
 import { readProcTable } from '#src/process/end/proc-table.js';
 import { eventually } from './eventually.js';
 
-/** Call once at the top of a suite. Looks for as long as things are still going away, and then names what stays. */
+/** Call once at the top of a suite. Keeps checking while things are still being cleaned up, then names what remains. */
 export function guardAgainstLeaks(): void {
   let baseline: Belongings;
   before(async () => {
@@ -27,7 +27,7 @@ export function guardAgainstLeaks(): void {
   });
 }
 
-/** With the first stream a program opens, libuv opens /dev/null for good, against the day it runs out of descriptors. */
+/** When a program opens its first stream, libuv opens /dev/null and keeps it, as a reserve for running out of descriptors. */
 async function openFirstStream(): Promise<void> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -53,7 +53,7 @@ async function belongings(): Promise<Belongings> {
   };
 }
 
-/** What each descriptor points at, without the numbers that differ from one pipe to the next. */
+/** The target of each descriptor, without the numbers that differ from one pipe to the next. */
 function openDescriptors(): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

@@ -1,5 +1,5 @@
-// An exec-server that is not Sluice, with real processes on pipes: as the v0 document has it, or as Codex's releases are. It drops the
-// connection at a notification that it does not know, as they do. Closed with its streams.
+// An exec-server that is not Sluice, with real processes on pipes: as the v0 document specifies, or as Codex's releases behave. Like them,
+// it drops the connection at an unknown notification. Closed with its streams.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -24,11 +24,11 @@ interface Notification {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A released server may send neighbours in the wrong order. */
+/** A released server may send adjacent notifications in the wrong order. */
 export type Order = 'asNumbered' | 'swapped';
 
 export class OtherExecServer {
-  /** Everything that was asked of it, oldest first. */
+  /** Every message it received, oldest first. */
   readonly asked: { readonly method: string; readonly params: Readonly<Record<string, unknown>> }[] = [];
   readonly #children = new Map<string, ChildProcess>();
   readonly #socket: Duplex;
@@ -42,7 +42,7 @@ export class OtherExecServer {
     createInterface(socket).on('line', (line) => this.#onMessage(v.parse(message, JSON.parse(line))));
     socket.on('close', () => this.#children.forEach((child) => child.kill('SIGKILL')));
     socket.on('error', () => socket.destroy());
-    socket.setMaxListeners(0); // one for each process that is held back
+    socket.setMaxListeners(0); // one for each process whose output is paused
   }
 
   #onMessage({ id, method, params }: v.InferOutput<typeof message>): void {
@@ -84,23 +84,23 @@ export class OtherExecServer {
     this.#children.set(processId, child);
     const held: Notification[] = [];
     let seq = 0;
-    const tell = (method: string, facts: object): void => {
+    const notify = (method: string, facts: object): void => {
       seq += 1;
       const numbered = this.#dialect === 'v0' ? {} : { seq };
       held.push({ method, params: { processId, ...numbered, ...facts } });
       if (this.#order === 'swapped' && held.length < 2 && method !== 'process/closed') return;
-      for (const told of held.splice(0).toReversed()) this.#send(told);
+      for (const notification of held.splice(0).toReversed()) this.#send(notification);
     };
     for (const stream of ['stdout', 'stderr'] as const) {
       child[stream]?.on('data', (bytes: Buffer) => {
-        tell('process/output', { stream, chunk: bytes.toString('base64') });
+        notify('process/output', { stream, chunk: bytes.toString('base64') });
         if (this.#socket.writableNeedDrain) this.#holdBack(child);
       });
     }
-    child.once('exit', (code) => tell('process/exited', { exitCode: code ?? 137 }));
+    child.once('exit', (code) => notify('process/exited', { exitCode: code ?? 137 }));
     child.once('close', () => {
       this.#children.delete(processId);
-      if (this.#dialect === 'released') tell('process/closed', {});
+      if (this.#dialect === 'released') notify('process/closed', {});
     });
     return { processId };
   }

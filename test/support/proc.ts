@@ -1,12 +1,12 @@
-// What /proc says about a process, as an outsider sees it: for tests, long runs and the benchmark. Linux only.
+// What /proc reports about a process, as an outsider sees it: for tests, long runs and the benchmark. Linux only.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { type ProcEntry, childrenOf as listedChildren, readLinuxEntry } from '#src/process/end/proc-files.js';
 
-/** What the kernel counts in, towards programs, on every machine that Node runs on. */
+/** The unit in which the kernel reports times to programs, on every machine that Node runs on. */
 const ticksPerSecond = 100;
 
-/** Bytes in memory now, those of them that back no file, and the most there ever were. */
+/** Resident bytes now, the anonymous part of them, and the peak. */
 export function memoryOf(pid: number | undefined): { readonly now: number; readonly own: number; readonly peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024;
@@ -21,7 +21,7 @@ export function threadCount(pid: number): number {
   return readLinuxEntry(pid)?.threads ?? 0;
 }
 
-/** Direct children as the kernel lists them: cheap, but it may leave one out while others are being collected. */
+/** Direct children as the kernel lists them: cheap, but it may omit one while others are being reaped. */
 export function childPids(pid: number): number[] {
   return listedChildren({ pid });
 }
@@ -35,7 +35,7 @@ export function childrenOf(pid: number | undefined): ProcEntry[] {
     .filter(({ ppid }) => ppid === pid);
 }
 
-/** Children that guard what their parent has started. */
+/** Child processes that are Sluice watchdogs. */
 export function watchdogsOf(pid: number | undefined): number[] {
   return childrenOf(pid)
     .filter(({ isZombie }) => !isZombie)
@@ -43,7 +43,7 @@ export function watchdogsOf(pid: number | undefined): number[] {
     .filter((child) => readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('sluice-watchdog'));
 }
 
-/** Seconds of processor time: its own; with `family` also that of its children, of those that ended and of those that live. */
+/** Seconds of processor time: its own; with `family` also that of its children, both ended and living. */
 export function cpuSecondsOf(pid: number, scope: 'own' | 'family'): number {
   const { own, all } = ticksOf(pid);
   if (scope === 'own') return own / ticksPerSecond;

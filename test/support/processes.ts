@@ -1,20 +1,20 @@
-// Looking at real processes from outside, the way `ps` does.
+// Looks at real processes from outside, as `ps` does.
 
 import { readProcTable } from '#src/process/end/proc-table.js';
 
-/** One process for all time: on a busy machine a pid has a new owner within seconds. */
+/** Identifies one process for good: on a busy machine a pid is reused within seconds. */
 export interface KnownProcess {
   readonly pid: number;
   readonly born: string;
 }
 
-/** Who has these pids now. Those that are gone already are left out. */
+/** The processes that have these pids now. Omits those that are already gone. */
 export async function identify(pids: readonly number[]): Promise<KnownProcess[]> {
   const { entries } = await readProcTable();
   return entries.filter(({ pid }) => pids.includes(pid)).map(({ pid, born }) => ({ pid, born }));
 }
 
-/** Pids among these that live: not gone, not zombies. A plain pid is for a look right after the process is said to be gone. */
+/** Pids of those that are alive: neither gone nor zombies. A plain pid is only safe for a look right after the process is reported gone. */
 export async function living(processes: readonly (number | KnownProcess)[]): Promise<number[]> {
   const { entries } = await readProcTable();
   const isMeant = (pid: number, born: string) =>

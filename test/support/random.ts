@@ -1,4 +1,4 @@
-// Numbers that look random and are the same for the same seed, so that every case can be had again. For tests, long runs and simulations alike.
+// Pseudo-random numbers that are the same for the same seed, so that every case can be reproduced. For tests, long runs and simulations.
 
 export class Random {
   #state: number;
@@ -7,13 +7,13 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** A stream of its own for one case: what one case draws does not change the next. */
+  /** An independent stream for one case, so that what it draws does not affect the next. */
   static forCase(seed: number, index: number): Random {
     const mixed = new Random((seed ^ Math.imul(index + 1, 0x9e3779b1)) >>> 0);
     return new Random(mixed.below(2 ** 32));
   }
 
-  /** From 0 up to and without 1. The generator is mulberry32. */
+  /** From 0 inclusive to 1 exclusive. The generator is mulberry32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -22,17 +22,17 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 up to and without `limit`. */
+  /** An integer from 0 inclusive to `limit` exclusive. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
 
-  /** A whole number between these two, both included. */
+  /** An integer between these two, both inclusive. */
   whole(least: number, most: number): number {
     return least + this.below(most - least + 1);
   }
 
-  /** Many small ones and few large ones, up to `most`. */
+  /** Many small values and few large ones, up to `most`. */
   size(most: number): number {
     return Math.floor(most ** this.next());
   }
@@ -41,7 +41,7 @@ export class Random {
     return this.below(1_000_000) < share * 1_000_000;
   }
 
-  /** The list has something in it. */
+  /** The list must not be empty. */
   pick<T>(list: readonly T[]): T {
     return list[this.below(list.length)] as T;
   }

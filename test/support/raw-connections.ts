@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import { RawPeer } from './raw-peer.js';
 import { program } from './sluice-server.js';
 
-/** Starts a server of its own and talks over its standard streams. */
+/** Starts its own server and talks to it over standard streams. */
 export async function overStdio(flags: readonly string[] = []): Promise<RawPeer> {
   const server = spawn(process.execPath, ['--', program, 'serve', '--listen', 'stdio', '--log-level', 'error', ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],

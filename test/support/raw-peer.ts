@@ -1,14 +1,14 @@
-// A client that knows nothing: sends text, keeps what comes back. For tests of what is on the wire, byte by byte.
+// A client that knows nothing of the protocol: it sends text and keeps what comes back. For tests of the exact bytes on the wire.
 
 import assert from 'node:assert/strict';
 import { eventually } from './eventually.js';
 
-/** A message as it came. */
+/** A message as received. */
 export type RawMessage = Record<string, unknown> & { readonly id?: unknown; readonly method?: string };
 
 export class RawPeer implements AsyncDisposable {
   readonly messages: RawMessage[] = [];
-  /** The latest message as it came, for what parsing would change: numbers past 2^53, spaces, the order of members. */
+  /** The latest message as received, for what parsing would change: numbers past 2^53, spaces, the order of members. */
   lastText = '';
   /** Binary frames, which only a WebSocket has. */
   readonly frames: Uint8Array[] = [];
@@ -24,22 +24,22 @@ export class RawPeer implements AsyncDisposable {
     this.closed = closed;
   }
 
-  /** Called with the text of every message that arrives. */
+  /** Called with the text of every incoming message. */
   received(text: string): void {
     this.lastText = text;
     this.messages.push(JSON.parse(text) as RawMessage);
   }
 
-  /** Stops reading, so that what comes waits in the socket. Only where the connection can. */
+  /** Stops reading, so that incoming data waits in the socket. Only for connections that support it. */
   pause: () => void = () => assert.fail('this connection cannot be paused');
   resume: () => void = () => {};
 
-  /** Sends text as it is. */
+  /** Sends text unchanged. */
   send(text: string): void {
     this.#send(text);
   }
 
-  /** Sends a request and gives the whole reply. */
+  /** Sends a request and resolves with the whole reply. */
   async request(method: string, params?: unknown): Promise<RawMessage> {
     this.#nextId += 1;
     return this.requestAs(this.#nextId, method, params);
@@ -66,7 +66,7 @@ export class RawPeer implements AsyncDisposable {
     );
   }
 
-  /** The end of the story, for whoever has to find out why it went on differently. */
+  /** The last messages, to show why the expected one did not arrive. */
   #lastMethods(): string {
     return this.messages
       .slice(-10)
@@ -74,14 +74,14 @@ export class RawPeer implements AsyncDisposable {
       .join(' ');
   }
 
-  /** Initialize and initialized. */
+  /** Sends `initialize` and `initialized`. */
   async greet(params: object = {}): Promise<RawMessage> {
     const reply = await this.request('initialize', { clientName: 'raw', ...params });
     this.send('{"method":"initialized"}');
     return reply;
   }
 
-  /** Everything a process wrote so far, decoded. */
+  /** Everything that a process has written so far, decoded. */
   outputOf(processId: string): string {
     return this.messages
       .filter((message) => message.method === 'process/output' && paramsOf(message)['processId'] === processId)

@@ -1,9 +1,9 @@
-// Limits of a running process, changed from outside: what a machine that runs short of something does to it.
+// Changes the limits of a running process from outside, to simulate a machine that runs short of something.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** Takes every free descriptor away: whoever opens something gets EMFILE. What is open stays open. */
+/** Takes every free descriptor away: opening anything fails with EMFILE. Open descriptors stay open. */
 export function takeDescriptors(pid: number): void {
   leaveDescriptors(pid, 0);
 }
@@ -12,9 +12,9 @@ export function giveDescriptors(pid: number): void {
   setSoftLimit(pid, { name: 'nofile', value: 1_024 });
 }
 
-/** Leaves so many free ones. */
+/** Leaves `count` free descriptors. */
 export function leaveDescriptors(pid: number, count: number): void {
-  // The descriptor that lists the descriptors is among them when they are our own, and closed by now.
+  // For our own process, the list includes the descriptor that read the folder, which is closed by now.
   const open = new Set(
     readdirSync(`/proc/${pid}/fd`)
       .filter((fd) => isOpen(pid, fd))
@@ -25,7 +25,10 @@ export function leaveDescriptors(pid: number, count: number): void {
   setSoftLimit(pid, { name: 'nofile', value: limit });
 }
 
-/** Of what `prlimit` knows. The hard limit stays, so that no right is needed to go back. `as` is a command that runs others as the same user. */
+/**
+ * A limit that `prlimit` knows. The hard limit stays, so that going back needs no privilege. `as` is a command that runs others as the same
+ * user.
+ */
 export function setSoftLimit(pid: number, { name, value, as = [] }: SoftLimit): void {
   const [command, ...args] = [...as, 'prlimit', '--pid', String(pid)];
   const hard = () => execFileSync(command, [...args, `--${name}`, '--output=HARD', '--noheadings'], { encoding: 'utf8' }).trim();

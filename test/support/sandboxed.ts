@@ -13,8 +13,8 @@ import { outputText } from './output-text.js';
 const sandbox = new Sandbox({ env: process.env, hidden: [] });
 
 /**
- * Why there is no sandbox to test with on this machine, or false when there is. Where bubblewrap works by itself there has to be one:
- * a sandbox that takes itself for unusable must not have its tests passed over.
+ * Why this machine has no sandbox to test with, or false if it has one. Where bubblewrap itself works there must be one: a sandbox that
+ * wrongly considers itself unusable must not cause its tests to be skipped.
  */
 export const noSandbox = bubblewrapWorks() ? false : ((await sandbox.ready()) ?? false);
 
@@ -36,7 +36,7 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
   readonly io?: SpawnSpec['io'];
   readonly hidden?: readonly string[];
-  /** Laid over the environment of the sandbox itself, which is the server's. */
+  /** Added to the environment of the sandbox itself, which is the server's. */
   readonly serverEnv?: Readonly<Record<string, string>>;
 }
 
@@ -48,7 +48,7 @@ export async function prepared(command: Command, policy: SandboxPolicy): Promise
   return prepareSandboxed(spec, policy, own);
 }
 
-/** How it ended, and everything it wrote, as in 'exit 0: text'. */
+/** How it ended and everything it wrote, such as 'exit 0: text'. */
 export async function outcome(command: Command, policy: SandboxPolicy): Promise<string> {
   await using client = connectInProcess();
   await using child = await client.start({ prepared: await prepared(command, policy) });
@@ -57,12 +57,12 @@ export async function outcome(command: Command, policy: SandboxPolicy): Promise<
   return `${ending.kind === 'code' ? `exit ${ending.code}` : ending.kind}: ${text.trimEnd()}`;
 }
 
-/** A command line for the shell; $1 and so on are the rest. */
+/** A command line for the shell; the rest are $1 and so on. */
 export function shell(script: string, ...args: string[]): { readonly argv: readonly string[] } {
   return { argv: ['sh', '-c', script, 'sh', ...args] };
 }
 
-/** Folders of each test's own: a workspace, and one outside it. Call once at the top of a suite. */
+/** Folders for each test: a workspace, and one outside it. Call once at the top of a suite. */
 export function scratchFolders(): { root: string; workspace: string; outside: string } {
   const folders = { root: '', workspace: '', outside: '' };
   beforeEach(() => {
@@ -75,7 +75,7 @@ export function scratchFolders(): { root: string; workspace: string; outside: st
   return folders;
 }
 
-/** The same spec enclosed, for what `prepareSandboxed` cannot express. */
+/** The same spec in a sandbox, for what `prepareSandboxed` cannot express. */
 export function wrapped(spec: Partial<SpawnSpec>, policy: SandboxPolicy): PreparedSpec {
   const whole: SpawnSpec = {
     program: { kind: 'lookup' },
@@ -90,7 +90,7 @@ export function wrapped(spec: Partial<SpawnSpec>, policy: SandboxPolicy): Prepar
   return { program: program.kind === 'exact' ? program.path : '', argv: [...argv], cwd, env: { ...environment }, io, fd3 };
 }
 
-/** An executable file; gives its path. */
+/** Creates an executable file and returns its path. */
 export function putProgram(path: string, script: string | Uint8Array): string {
   writeFileSync(path, script);
   chmodSync(path, 0o755);

@@ -1,11 +1,11 @@
-// The built program inside a shell script, for what only a shell sets up: redirections, pipelines, ignored signals.
+// The built program inside a shell script, for what only a shell can set up: redirections, pipelines, ignored signals.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type Ran, type RunOptions, collect } from './cli.js';
 import { program } from './sluice-server.js';
 
-/** `sluice` starts Node as the other tests do; `closedPipe` runs a command whose stdout is a pipe that has lost its reader. */
+/** `sluice` starts Node as the other tests do; `closedPipe` runs a command whose stdout is a pipe without a reader. */
 const prelude = `
 sluice() { "$SLUICE_TEST_NODE" -- "$SLUICE_TEST_PROGRAM" "$@"; }
 closedPipe() {
@@ -16,7 +16,7 @@ closedPipe() {
 }
 `;
 
-/** Runs the script to its end. `folder` is for its files. */
+/** Runs the script to completion. `folder` is for its files. */
 export async function inShell(
   script: string,
   { folder, env, cwd }: Omit<RunOptions, 'input'> & { folder: string },

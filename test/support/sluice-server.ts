@@ -1,4 +1,4 @@
-// A real `sluice serve`, started as its users start it, and ended with the test.
+// A real `sluice serve`, started as users start it, and stopped with the test.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 export const program = fileURLToPath(new URL('../../dist/bin/sluice.cjs', import.meta.url));
 
-/** Every byte limit and time is a flag: `{ drainQuietMs: 200 }` is `--drain-quiet-ms 200`. */
+/** Every byte limit and time has a flag: `{ drainQuietMs: 200 }` is `--drain-quiet-ms 200`. */
 export function limitFlags(limits: Readonly<Record<string, number>> = {}): string[] {
   return Object.entries(limits).flatMap(([name, value]) => [
     `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
@@ -19,21 +19,21 @@ export function limitFlags(limits: Readonly<Record<string, number>> = {}): strin
   ]);
 }
 
-/** How it is started, for tests of what can go wrong around it. */
+/** How it is started, for tests of failures around it. */
 export interface Launch {
-  /** Flags of Node. */
+  /** Flags for Node. */
   readonly node?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** A command that becomes the server, such as `prlimit --nofile=20`. */
+  /** A command that execs the server, such as `prlimit --nofile=20`. */
   readonly wrapper?: readonly string[];
-  /** Instead of a pipe whose lines are kept: a descriptor. */
+  /** A descriptor, instead of a pipe whose lines are kept. */
   readonly stderr?: number;
 }
 
 export class SluiceServer implements AsyncDisposable {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Lines of its stdout so far: an address each. */
+  /** Lines of its stdout so far: one address each. */
   readonly urls: string[];
   /** Lines of the server's log so far. */
   readonly log: string[];
@@ -63,7 +63,7 @@ export class SluiceServer implements AsyncDisposable {
     return new SluiceServer({ urls, child, log }, () => folder !== undefined && rmSync(folder, { recursive: true, force: true }));
   }
 
-  /** Asks it to end and gives its exit code. */
+  /** Signals it to stop and returns its exit code. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
     const exited = once(this.child, 'exit') as Promise<[number | null]>;

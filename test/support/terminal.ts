@@ -7,18 +7,18 @@ import { errnoOf } from '#src/process/start/spawn-failure.js';
 
 const flags = constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK;
 
-/** Why there is no terminal to test with on this machine, or false when there is. */
+/** Why this machine has no terminal to test with, or false if it has one. */
 export const noTerminal = loadLibc() === undefined ? 'opening a terminal needs the Linux backend' : false;
 
 export interface Terminal {
   readonly master: number;
-  /** Of the side that processes see. */
+  /** Path of the slave side, which processes see. */
   readonly path: string;
-  /** Opens the side that processes see; once more with every call. */
+  /** Opens the slave side; a new descriptor with every call. */
   openSlave(): number;
 }
 
-/** Non-blocking, in the mode every terminal starts in. Whoever opens descriptors closes them. */
+/** Non-blocking, in the mode every terminal starts in. The caller closes the descriptors that it opens. */
 export function openTerminal(): Terminal {
   const libc = loadLibc();
   assert.ok(libc);
@@ -29,7 +29,7 @@ export function openTerminal(): Terminal {
   return { master, path, openSlave: () => openSync(path, flags) };
 }
 
-/** What can be read now as text; 'end of file' where a read gives nothing; '' when there is nothing yet. */
+/** What can be read now, as text; 'end of file' when a read returns 0 bytes; '' when there is nothing yet. */
 export function readNow(fd: number): string {
   const buffer = Buffer.alloc(65_536);
   try {

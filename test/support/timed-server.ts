@@ -1,4 +1,4 @@
-// A real server in this program, on a port of its own, in time that the test moves.
+// A real server in this process, on its own port, whose clock the test controls.
 
 import assert from 'node:assert/strict';
 import { silentLogger } from '#src/base/logger.js';
@@ -39,7 +39,7 @@ export class TimedServer implements AsyncDisposable {
     let isClosed = false;
     void Promise.all([this.#door.close(), this.server.close()]).then(() => (isClosed = true));
     await eventually(async () => {
-      await this.clock.advance(1_000); // what ends processes and connections waits in this time
+      await this.clock.advance(1_000); // ending processes and connections waits on this clock
       assert.ok(isClosed);
     });
   }

@@ -1,15 +1,18 @@
-// What holds claude up: rate limits of the account and errors of the model's server.
+// What blocks or slows claude down: rate limits of the account and errors of the model's API.
 
 import type { AdapterEvent } from '../agent-event.js';
 import { type JsonObject, numberIn, objectIn, stringIn } from './json-members.js';
 
-/** Seconds since the Unix epoch that can be meant: from 2001 on, and below what milliseconds would be. */
+/** The range of plausible Unix times in seconds: later than 2001, and less than the same time would be in milliseconds. */
 const plausibleSeconds = { from: 1e9, below: 1e11 };
 
-/** A date and time with its zone, as RFC 3339 has it. */
+/** An RFC 3339 date and time with a time zone. */
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
-/** `allowed` comes with ordinary requests and is no limit. A status that is not known is neither taken for a block nor hidden. */
+/**
+ * `allowed` accompanies ordinary requests and is not a limit. An unknown status is neither treated as a block nor hidden: it comes through
+ * as `raw`.
+ */
 export function rateLimitIn(json: JsonObject): AdapterEvent[] | undefined {
   const limits = objectIn(json, 'rate_limit_info');
   switch (stringIn(limits, 'status') ?? '') {
@@ -18,7 +21,7 @@ export function rateLimitIn(json: JsonObject): AdapterEvent[] | undefined {
     case 'allowed_warning':
       return [{ type: 'rateLimit', state: 'warning', ...resetOf(limits) }];
     case 'rejected':
-      // Beyond the limit, but paid for apart: requests go through.
+      // Over the limit, but overage is billed separately, so requests still succeed.
       return [{ type: 'rateLimit', state: limits?.['isUsingOverage'] === true ? 'warning' : 'block', ...resetOf(limits) }];
     default:
       return undefined;
@@ -31,7 +34,7 @@ function resetOf(limits: JsonObject | undefined): { resetsAt?: number; limit?: s
   return { ...(resetsAt === undefined ? {} : { resetsAt }), ...(limit === undefined ? {} : { limit }) };
 }
 
-/** In milliseconds since the Unix epoch, from seconds or from a date; undefined where neither can be meant. */
+/** Milliseconds since the Unix epoch, from seconds or a date; undefined when the value is neither. */
 function timeIn(limits: JsonObject | undefined, name: string): number | undefined {
   const date = stringIn(limits, name) ?? '';
   const seconds = dateTime.test(date) ? Date.parse(date.toUpperCase().replace(' ', 'T')) / 1_000 : numberIn(limits, name);

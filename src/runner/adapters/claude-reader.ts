@@ -1,5 +1,5 @@
-// The lines of one claude process -> events. Each kind of line has a function; undefined from one means that the line is not known and
-// goes through whole, an empty list that it is known and says nothing.
+// The lines of one claude process -> events. Each kind of line has its own function: undefined means that the line is unknown and is passed
+// on whole, an empty list means that it is known and carries no event.
 
 import type { AgentReader } from '../agent-adapter.js';
 import type { AdapterEvent } from '../agent-event.js';
@@ -9,8 +9,8 @@ import { readLine } from './json-line.js';
 import { type JsonObject, isObject, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
 /**
- * The message that is coming in pieces, and how many of its blocks did so far. The finished `assistant` line repeats each of them once.
- * No id: the pieces do not tell, and they are of whatever message comes next.
+ * The message that is being streamed, and how many of its blocks have been streamed so far. The finished `assistant` line repeats each of
+ * them once. Without an id, the deltas did not name their message, and belong to the next one that is finished.
  */
 interface Streamed {
   readonly messageId: string | undefined;
@@ -69,7 +69,7 @@ export class ClaudeReader implements AgentReader {
     }
   }
 
-  /** Comes at the start of every turn; the session is told once. */
+  /** Sent at the start of every turn; the session is reported once. */
   #init(json: JsonObject): AdapterEvent[] | undefined {
     const [sessionId, model] = [stringIn(json, 'session_id'), stringIn(json, 'model')];
     if (sessionId === undefined) return undefined;
@@ -103,7 +103,7 @@ export class ClaudeReader implements AgentReader {
   #delta(json: JsonObject, event: JsonObject | undefined): AdapterEvent[] | undefined {
     const delta = objectIn(event, 'delta');
     const kind = stringIn(delta, 'type');
-    // A tool's input is whole in the `assistant` line, a signature is for the model alone.
+    // The `assistant` line has a tool's complete input; a signature is meant for the model only.
     if (kind === 'input_json_delta' || kind === 'signature_delta') return [];
     const type = kind === 'text_delta' ? 'text' : kind === 'thinking_delta' ? 'thinking' : undefined;
     const text = type === undefined ? undefined : stringIn(delta, type);
@@ -123,11 +123,11 @@ export class ClaudeReader implements AgentReader {
   #assistantBlock(json: JsonObject, block: JsonObject): AdapterEvent[] | undefined {
     const type = stringIn(block, 'type');
     if (type === 'tool_use') return toolCall(block);
-    // What a subagent says is no part of the answer.
+    // A subagent's text is not part of the answer.
     if ((type !== 'text' && type !== 'thinking') || isOfSubagent(json)) return undefined;
     const text = stringIn(block, type);
     if (text === undefined) return undefined;
-    // What the program says in the model's place about a request that failed; the result says it again.
+    // Text that the program writes in place of the model when a request failed; the result repeats it.
     if (stringIn(json, 'error') !== undefined) return [{ type: 'status', status: text, isTransient: true }];
     const { messageId, unrepeated } = this.#streamed;
     const isRepeated = unrepeated[type] > 0 && (messageId === undefined || messageId === stringIn(json['message'], 'id'));
@@ -149,17 +149,17 @@ function piece(type: 'text' | 'thinking', text: string): AdapterEvent[] {
   return text === '' ? [] : [{ type, text }];
 }
 
-/** Lines of a subagent name the tool call that started it. */
+/** A subagent's lines name the tool call that started it. */
 function isOfSubagent(json: JsonObject): boolean {
   return stringIn(json, 'parent_tool_use_id') !== undefined;
 }
 
-/** Our own prompt, as a terminal shows it again: the program's lines name their session, ours do not. */
+/** Our own prompt, echoed by a terminal: the program's lines name their session, ours do not. */
 function isEcho(json: JsonObject): boolean {
   return stringIn(json, 'session_id') === undefined && stringIn(json, 'uuid') === undefined;
 }
 
-/** What the blocks of a message say; with a block that is not known, the whole line follows. */
+/** The events of a message's blocks; if a block is unknown, the whole line follows as `raw`. */
 function eachBlock(json: JsonObject, read: (block: JsonObject) => AdapterEvent[] | undefined): AdapterEvent[] | undefined {
   const message = objectIn(json, 'message');
   const text = stringIn(message, 'content');
@@ -185,7 +185,7 @@ function userBlock(json: JsonObject, block: JsonObject): AdapterEvent[] | undefi
   return [{ type: 'toolResult', callId, output, isError: block['is_error'] === true }];
 }
 
-/** Text as it is; of a list the texts, and for anything else what it is. */
+/** A string as it is; for a list, the text of each part, or the part's type in brackets if it has no text. */
 function outputOf(content: unknown): string | undefined {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return undefined;
@@ -199,13 +199,13 @@ function outputApart(result: JsonObject | undefined): string {
 function controlRequest(json: JsonObject): AdapterEvent[] | undefined {
   const request = objectIn(json, 'request');
   const [subtype, requestId] = [stringIn(request, 'subtype'), stringIn(json, 'request_id')];
-  if (subtype === 'interrupt') return []; // ours, shown again by a terminal: the program asks for no such thing
+  if (subtype === 'interrupt') return []; // ours, echoed by a terminal: the program never sends one
   const toolName = stringIn(request, 'tool_name');
   if (subtype !== 'can_use_tool' || requestId === undefined || toolName === undefined) return undefined;
   return [{ type: 'permission', requestId, toolName, input: request?.['input'] }];
 }
 
-/** Only permissions are asked for. */
+/** Permission requests are the only requests that the program can withdraw. */
 function withdrawal(json: JsonObject): AdapterEvent[] | undefined {
   const requestId = stringIn(json, 'request_id');
   return requestId === undefined ? undefined : [{ type: 'permissionWithdrawn', requestId }];
@@ -214,7 +214,7 @@ function withdrawal(json: JsonObject): AdapterEvent[] | undefined {
 function controlResponse(json: JsonObject): AdapterEvent[] | undefined {
   const response = objectIn(json, 'response');
   const subtype = stringIn(response, 'subtype');
-  if (stringIn(objectIn(response, 'response'), 'behavior') !== undefined) return []; // ours: only permissions are answered so
+  if (stringIn(objectIn(response, 'response'), 'behavior') !== undefined) return []; // ours, echoed: only our answers have a behavior
   if (subtype === undefined) return undefined;
   const error = stringIn(response, 'error');
   if (error === undefined) return [{ type: 'status', status: `control request: ${subtype}`, isTransient: true }];

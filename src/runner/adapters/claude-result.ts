@@ -1,10 +1,10 @@
-// The `result` line of claude, which ends a turn: what the session has used so far, and how the turn went.
+// The `result` line of claude, which ends a turn: the session's usage so far, and how the turn went.
 
 import type { AdapterEvent, TurnResult } from '../agent-event.js';
 import { type ModelUsage, type Usage, addUsage } from '../usage.js';
 import { type JsonObject, booleanIn, countIn, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
-/** Turns that the program takes by itself, with a result of their own, while no prompt or the next one waits. */
+/** Turns that the program starts on its own, each with its own result, while there is no prompt or the next one is waiting. */
 const foreignOrigins: ReadonlySet<string | undefined> = new Set([
   'task-notification',
   'channel',
@@ -14,16 +14,16 @@ const foreignOrigins: ReadonlySet<string | undefined> = new Set([
   'observer-activity',
 ]);
 
-/** Begins what the program tells its makers about a turn that was interrupted. */
+/** Starts an internal diagnostic that the program adds to the result of an interrupted turn. */
 const diagnosticMark = '[ede_diagnostic]';
 
-/** Reasons for which a turn has failed, whatever `is_error` says. */
+/** Terminal reasons that mean failure even if `is_error` is false. */
 const failure = /error|abort|failed|exhausted|too_long/;
 
 export class ClaudeResults {
-  /** As the session last named it. */
+  /** The model that the session named last. */
   model: string | undefined;
-  /** Of programs that tell only what each turn used. */
+  /** Sum over the turns, for programs that report only the usage of each turn. */
   #counted: Usage = { models: {} };
 
   read(json: JsonObject): AdapterEvent[] {
@@ -32,15 +32,15 @@ export class ClaudeResults {
     return [
       ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
       foreignOrigins.has(origin)
-        ? { type: 'status', status: `ended a turn of its own: ${origin}` }
+        ? { type: 'status', status: `ended a turn it started itself: ${origin}` }
         : { type: 'turnEnded', result: resultIn(json) },
     ];
   }
 
   /**
-   * `modelUsage` and the cost are totals of the session. `usage` is of the turn and of the main model alone: it counts only where there
-   * is nothing better. No models at all is what a program says that failed before its first request, also in a session that has used
-   * some: it is not zero.
+   * `modelUsage` and the cost are totals of the session. `usage` covers only this turn and the main model, so it is used only as a
+   * fallback. An empty `modelUsage` comes from a program that failed before its first request, even in a session that has usage: it does
+   * not mean zero.
    */
   #usageIn(json: JsonObject): Usage | undefined {
     const [totals, turn] = [objectIn(json, 'modelUsage'), objectIn(json, 'usage')];
@@ -56,7 +56,7 @@ export class ClaudeResults {
   }
 }
 
-/** `subtype` says `success` of failures, too. */
+/** `subtype` can be `success` even for a failure. */
 function resultIn(json: JsonObject): TurnResult {
   const terminalReason = stringIn(json, 'terminal_reason');
   const reason = terminalReason ?? stringIn(json, 'subtype') ?? 'unknown';

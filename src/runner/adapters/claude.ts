@@ -1,5 +1,5 @@
-// Claude Code. On pipes, one process takes prompt after prompt as lines of JSON on stdin. On a terminal the program refuses that: there the
-// prompt is an argument, and each is a process that resumes the session of the one before.
+// Claude Code. On pipes, one process takes any number of prompts as lines of JSON on stdin. On a terminal the program refuses that: there
+// the prompt is an argument, and each prompt gets its own process, which resumes the session of the previous one.
 
 import type { AgentAdapter, Launch, LaunchCommand, SessionStore } from '../agent-adapter.js';
 import { ClaudeReader } from './claude-reader.js';
@@ -7,16 +7,16 @@ import { ClaudeReader } from './claude-reader.js';
 export interface ClaudeOptions {
   /** Name or path of the program; `claude` when absent. */
   readonly program?: string;
-  /** `on`, also when absent: text comes piece by piece. `off`: block by block. */
+  /** `on` (the default): text arrives in deltas. `off`: in whole blocks. */
   readonly partialMessages?: 'on' | 'off';
   /**
-   * `on`, also when absent: tools that need a permission ask for it. `off`: they are denied, or whatever the arguments say. On a terminal
-   * they cannot ask, and it is always `off`.
+   * `on` (the default): tools that need a permission ask for it. `off`: they are denied, or handled as the arguments say. On a terminal
+   * they cannot ask, so it is always `off`.
    */
   readonly permissionPrompts?: 'on' | 'off';
 }
 
-/** One file a session, in a folder named after the folder it was in. */
+/** One file per session, in a folder named after its working folder. */
 const sessions: SessionStore = {
   base: '${CLAUDE_CONFIG_DIR:-${HOME:?}/.claude}/projects',
   variables: ['CLAUDE_CONFIG_DIR', 'HOME'],
@@ -26,10 +26,10 @@ const sessions: SessionStore = {
   },
 };
 
-/** Of longer names the program cuts off the end and adds a sum that is its own affair. */
+/** The program truncates longer names and appends a hash that we cannot reproduce. */
 const longestFolderName = 200;
 
-/** With events as in claude 2.1.325. */
+/** Understands the events of claude 2.1.325. */
 export function claude(options: ClaudeOptions = {}): AgentAdapter {
   return {
     name: 'claude',
@@ -42,7 +42,7 @@ export function claude(options: ClaudeOptions = {}): AgentAdapter {
     encodeInterrupt: (requestId) =>
       JSON.stringify({ type: 'control_request', request_id: requestId, request: { subtype: 'interrupt' } }),
     encodePermission: ({ requestId, input }, answer) => {
-      // The program wants an input in every case: without one of the caller's, what it asked for.
+      // The program always expects an input: if the caller gave none, send back the one that it asked about.
       const response =
         answer.behavior === 'allow'
           ? { behavior: 'allow', updatedInput: answer.input === undefined ? input : answer.input }
@@ -53,7 +53,7 @@ export function claude(options: ClaudeOptions = {}): AgentAdapter {
   };
 }
 
-/** Nothing is typed, so the terminal shows nothing but what the program prints. */
+/** Nothing is typed, so the terminal shows only what the program prints. */
 function onTerminal(options: ClaudeOptions): AgentAdapter {
   return {
     name: 'claude',
@@ -76,10 +76,10 @@ function commandOf(options: ClaudeOptions, { resume, args }: Launch, io: 'pipe' 
       ...['--output-format', 'stream-json', '--verbose'],
       ...(partialMessages === 'on' ? ['--include-partial-messages'] : []),
       ...(io === 'pipe' && permissionPrompts === 'on' ? ['--permission-prompt-tool', 'stdio'] : []),
-      // The session in one word with its option: an id that begins with a dash must not become an option of its own.
+      // As one argument, so that an id that begins with a dash is not taken for an option.
       ...(resume === undefined ? [] : [`--resume=${resume}`]),
       ...args,
     ],
-    unset: ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT'], // it would take itself for one inside another
+    unset: ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT'], // otherwise it would believe it runs inside another claude
   };
 }

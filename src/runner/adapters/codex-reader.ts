@@ -7,14 +7,14 @@ import { type CodexTool, codexTool } from './codex-tool.js';
 import { readLine } from './json-line.js';
 import { type JsonObject, booleanIn, countIn, listIn, objectIn, stringIn } from './json-members.js';
 
-/** How far an item has come: `item.started`, `item.updated`, `item.completed`. */
+/** How far an item has progressed: `item.started`, `item.updated`, `item.completed`. */
 type Stage = 'started' | 'updated' | 'completed';
 
 export class CodexReader implements AgentReader {
   readonly #model: string | undefined;
-  /** Texts that are growing, by item: the part that was reported. */
-  readonly #told = new Map<string, string>();
-  /** Tools that have been told to run, by item. An item that never ends stays, for as long as the one turn of the process. */
+  /** Texts that are still growing, by item: the part reported so far. */
+  readonly #reported = new Map<string, string>();
+  /** Tools reported as started, by item. An item that never completes stays here until its process, which has one turn, ends. */
   readonly #running = new Set<string>();
   #answer = '';
 
@@ -73,7 +73,7 @@ export class CodexReader implements AgentReader {
         return this.#text('thinking', item, { id, stage });
       case 'todo_list':
         return [{ type: 'status', status: todoStatus(item) }];
-      case 'error': // a warning: the turn goes on
+      case 'error': // a warning: the turn continues
         return [{ type: 'status', status: messageIn(item) }];
       default: {
         const tool = codexTool(item);
@@ -82,18 +82,18 @@ export class CodexReader implements AgentReader {
     }
   }
 
-  /** An item has all of its text each time: what is new is told. */
+  /** Each line carries the item's whole text; only the new part is reported. */
   #text(type: 'text' | 'thinking', item: JsonObject, { id, stage }: { id: string; stage: Stage }): AdapterEvent[] | undefined {
     const text = stringIn(item, 'text');
     if (text === undefined) return undefined;
-    const told = this.#told.get(id) ?? '';
-    if (stage === 'completed') this.#told.delete(id);
-    else this.#told.set(id, text);
-    const added = text.startsWith(told) ? text.slice(told.length) : text;
+    const reported = this.#reported.get(id) ?? '';
+    if (stage === 'completed') this.#reported.delete(id);
+    else this.#reported.set(id, text);
+    const added = text.startsWith(reported) ? text.slice(reported.length) : text;
     return added === '' ? [] : [{ type, text: added }];
   }
 
-  /** Some tools are reported only when they have ended. */
+  /** Some tools appear only once they have completed. */
   #tool({ name, input, output, isError }: CodexTool, { id: callId, stage }: { id: string; stage: Stage }): AdapterEvent[] {
     const events: AdapterEvent[] = this.#running.has(callId) ? [] : [{ type: 'toolCall', callId, name, input }];
     if (stage === 'completed') events.push({ type: 'toolResult', callId, output, isError });
@@ -103,7 +103,7 @@ export class CodexReader implements AgentReader {
   }
 }
 
-/** Input as codex counts it includes what was read from and written to the cache; here each token counts once. */
+/** Codex's input count includes tokens read from and written to the cache; here each token counts once. */
 function usageOf(counts: JsonObject): ModelUsage {
   const [cacheReadTokens, cacheWriteTokens] = [
     countIn(counts, 'cached_input_tokens'),
@@ -118,8 +118,8 @@ function usageOf(counts: JsonObject): ModelUsage {
 }
 
 /**
- * An `error` line does not end the turn: codex also tells of each attempt to reconnect so, and after a fatal one comes `turn.failed`.
- * Only the words tell them apart; if they change, a retry is a status like any other.
+ * An `error` line does not end the turn: codex also reports each attempt to reconnect this way, and a fatal error is followed by
+ * `turn.failed`. Only the message text tells them apart; if it changes, a retry is reported as an ordinary status.
  */
 function problem(message: string): AdapterEvent {
   const { attempt, of, why } =

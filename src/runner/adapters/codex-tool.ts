@@ -1,4 +1,4 @@
-// The items of codex in which it does something: what it asked for, and what came of it.
+// The items of codex in which it uses a tool: the input and the result.
 
 import { type JsonObject, listIn, numberIn, objectIn, stringIn } from './json-members.js';
 
@@ -9,7 +9,7 @@ export interface CodexTool {
   readonly isError: boolean;
 }
 
-/** Undefined for items that are no tool, or none that is known. */
+/** Undefined for items that are not a tool, or not a known one. */
 export function codexTool(item: JsonObject): CodexTool | undefined {
   const name = stringIn(item, 'type') ?? '';
   const status = stringIn(item, 'status');
@@ -38,7 +38,7 @@ export function codexTool(item: JsonObject): CodexTool | undefined {
   }
 }
 
-/** The texts of a result, and for anything else in it what it is. */
+/** The text of each part of a result, or the part's type in brackets if it has no text. */
 function resultText(result: JsonObject | undefined): string {
   const parts = listIn(result, 'content') ?? [];
   return parts.map((part) => stringIn(part, 'text') ?? `[${stringIn(part, 'type') ?? 'unknown'}]`).join('\n');

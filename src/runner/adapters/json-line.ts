@@ -1,12 +1,12 @@
-// A line of output -> the JSON object in it, also when it comes from a terminal, which adds escape sequences, carriage returns and the
-// echo of keys. Knows nothing of what the objects mean.
+// A line of output -> the JSON object in it, even from a terminal, which adds escape sequences, carriage returns and echoed keys. Knows
+// nothing of what the objects mean.
 
 import type { AdapterEvent } from '../agent-event.js';
 import { type JsonObject, isObject } from './json-members.js';
 
 /**
- * One piece of what a terminal adds: a control sequence (moves, colours, `ESC [ ? 2 5 h`), a title, any other escape sequence, a control
- * character, a blank, a byte order mark, or the end-of-input key as it is echoed.
+ * One piece of what a terminal adds: a control sequence (cursor movement, colours, `ESC [ ? 2 5 h`), a title, any other escape sequence, a
+ * control character, a blank, a byte order mark, or the echo of the end-of-input key.
  */
 const noise = new RegExp(
   [
@@ -19,7 +19,7 @@ const noise = new RegExp(
   'g',
 );
 
-/** Undefined when there is anything beside one object and what a terminal adds. */
+/** Undefined when the line contains anything besides one object and what a terminal adds. */
 export function jsonIn(line: string): JsonObject | undefined {
   const [start, end] = [line.indexOf('{'), line.lastIndexOf('}') + 1];
   if (start < 0 || end <= start || !isNoise(line.slice(0, start)) || !isNoise(line.slice(end))) return undefined;
@@ -27,11 +27,11 @@ export function jsonIn(line: string): JsonObject | undefined {
     const value: unknown = JSON.parse(line.slice(start, end));
     return isObject(value) ? value : undefined;
   } catch {
-    return undefined; // torn, or never meant as JSON: an ordinary line
+    return undefined; // torn, or not JSON at all: an ordinary line
   }
 }
 
-/** A line that says nothing gives nothing; any other is passed on as it came. */
+/** Nothing for a line that contains only noise; any other line as it is. */
 export function plainLine(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
   return isNoise(line) ? [] : [{ type: 'raw', stream, line }];
 }
@@ -40,7 +40,7 @@ function isNoise(text: string): boolean {
   return text.replaceAll(noise, '') === '';
 }
 
-/** What a program said in a line: its JSON as the adapter reads it, or whole where the adapter does not know it. */
+/** The events of a line: those of its JSON object, or the whole line as `raw` if the adapter does not know it. */
 export function readLine(
   line: string,
   stream: 'stdout' | 'stderr',

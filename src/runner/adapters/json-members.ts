@@ -1,4 +1,4 @@
-// Looks into JSON that another program wrote. A member that is missing or of another type is undefined; nothing here throws.
+// Reads JSON that another program wrote. A member that is missing or of another type is undefined; nothing here throws.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,7 @@ export function booleanIn(value: unknown, name: string): boolean | undefined {
   return typeof member === 'boolean' ? member : undefined;
 }
 
-/** A count of something: what is missing or below zero counts nothing. */
+/** A missing or negative count is 0. */
 export function countIn(value: unknown, name: string): number {
   return Math.max(numberIn(value, name) ?? 0, 0);
 }

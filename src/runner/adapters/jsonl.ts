@@ -1,4 +1,4 @@
-// Any program that reads prompts and writes what it does as lines of JSON. Knows nothing of what the lines mean: the caller tells.
+// Any program that reads prompts and reports what it does as lines of JSON. Does not know what the lines mean; the caller's functions do.
 
 import type { AgentAdapter, AgentReader, Launch } from '../agent-adapter.js';
 import type { AdapterEvent, TurnResult } from '../agent-event.js';
@@ -8,29 +8,29 @@ import type { JsonObject } from './json-members.js';
 export interface JsonLinesOptions {
   /** `jsonl` when absent. */
   readonly name?: string;
-  /** The program and its arguments, which the caller's follow; or made for each launch, which a session that can be resumed needs. */
+  /** The program and its arguments, followed by the caller's; or a function called for each launch, which resuming a session requires. */
   readonly command: readonly string[] | ((launch: Launch) => readonly string[]);
   /** `many` when absent. */
   readonly turnsPerProcess?: 'many' | 'one';
   /** A prompt as a line, without the line feed; `{"prompt": "…"}` when absent. */
   readonly encodePrompt?: (prompt: string) => string;
   /**
-   * True for the line after which the program takes the next prompt; or how the turn went, for what differs from `completed` with the
-   * texts of the turn.
+   * True for the line after which the program takes the next prompt; or the result of the turn, with the members that differ from
+   * `completed` and the text of the turn.
    */
   readonly isTurnEnd: (json: JsonObject) => boolean | Partial<TurnResult>;
   readonly sessionIdOf?: (json: JsonObject) => string | undefined;
   /** The piece of the answer in a line. */
   readonly textOf?: (json: JsonObject) => string | undefined;
-  /** Everything else a line says. */
+  /** Any other events in a line. */
   readonly eventsOf?: (json: JsonObject) => readonly AdapterEvent[];
 }
 
-/** Longest text of a turn that its result repeats: more than any model writes. The events have all of it. */
+/** The longest text that a turn's result repeats: more than any model writes. The events contain all of it. */
 const maxAnswerChars = 16 * 1024 * 1024;
 
 /**
- * A line that neither has text nor gives events nor ends the turn comes through whole, as `raw`.
+ * A line without text or events that does not end the turn is passed on whole, as `raw`.
  *
  * ```ts
  * const adapter = jsonl({
@@ -49,7 +49,7 @@ export function jsonl(options: JsonLinesOptions): AgentAdapter {
     command: (launch) => {
       if (typeof command === 'function') return { argv: command(launch) };
       if (launch.resume !== undefined)
-        throw new Error(`${name} cannot resume "${launch.resume}": its command must be a function for that`);
+        throw new Error(`${name} cannot resume "${launch.resume}": its command must be a function to support resuming`);
       return { argv: [...command, ...launch.args] };
     },
     encodePrompt: options.encodePrompt ?? ((prompt) => JSON.stringify({ prompt })),
@@ -60,14 +60,14 @@ export function jsonl(options: JsonLinesOptions): AgentAdapter {
 class JsonLinesReader implements AgentReader {
   readonly #options: JsonLinesOptions;
   #sessionId: string | undefined;
-  /** What the turn under way has said so far. */
+  /** Text of the current turn so far. */
   #answer = '';
 
   constructor(options: JsonLinesOptions) {
     this.#options = options;
   }
 
-  /** A caller's function that trips over a line has not understood it. */
+  /** If one of the caller's functions throws, the line is passed on as `raw`. */
   read(line: string, stream: 'stdout' | 'stderr'): AdapterEvent[] {
     const json = stream === 'stdout' ? jsonIn(line) : undefined;
     if (json === undefined) return plainLine(line, stream);
@@ -75,7 +75,7 @@ class JsonLinesReader implements AgentReader {
       return this.#eventsIn(json);
     } catch (error) {
       return [
-        { type: 'status', status: `a line was not understood: ${String(error)}` },
+        { type: 'status', status: `could not interpret a line: ${String(error)}` },
         { type: 'raw', stream, line: json },
       ];
     }
