@@ -5,7 +5,7 @@ import { type ClockUse, CountedClock } from './counted-clock.js';
 import { Server } from '#src/server/index.js';
 import { SimulatedBackend } from './backend.js';
 import { SimulatedClient } from './client.js';
-import { type Stage, perform } from './deeds.js';
+import { type Stage, perform } from './steps.js';
 import { watchMemory } from './memory-rules.js';
 import { Network } from './network.js';
 import type { Scenario } from './scenario.js';

@@ -5,7 +5,7 @@ import type { Ending } from '#src/protocol/index.js';
 import { isExecError } from '#src/protocol/index.js';
 import { ConnectionClosedError } from '#src/rpc/rpc-error.js';
 import { type Excuse, type Held, type SimulatedClient, excusing, problemWith } from './client.js';
-import type { Fate, Stage } from './deeds.js';
+import type { Fate, Stage } from './steps.js';
 import type { HandleCall } from './scenario.js';
 
 interface Handling {

@@ -1,10 +1,10 @@
-// The steps of clients and the faults, with a small function for each kind. The steps on a process are in handle-deeds.ts.
+// The steps of clients and the faults, with a small function for each kind. The steps on a process are in handle-steps.ts.
 
 import { ConnectionClosedError } from '#src/rpc/rpc-error.js';
 import { type ProcessStatus, isExecError } from '#src/protocol/index.js';
 import type { SimulatedBackend } from './backend.js';
 import { type Excuse, type SimulatedClient, excusing, problemWith } from './client.js';
-import { handleStep } from './handle-deeds.js';
+import { handleStep } from './handle-steps.js';
 import { type Action, type ClientCall, type Fault, type Step, isClientCall, isFault } from './scenario.js';
 import type { Script } from './script.js';
 import type { Network } from './network.js';
