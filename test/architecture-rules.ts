@@ -1,4 +1,4 @@
-// What every source file must keep to, as functions from sources to violations. Knows the folders of src, not what is in them.
+// The architecture rules, as functions from sources to violations. They know the folders of src, not their contents.
 
 import { builtinModules } from 'node:module';
 import path from 'node:path';
@@ -26,16 +26,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['client', 'local', 'process', 'protocol'],
 };
 
-/** Run in a browser as well as in Node. */
+/** Folders that run in a browser as well as in Node. */
 const neutralFolders = ['base', 'protocol', 'rpc', 'client'];
 const neutralEntries = ['client/index.ts', 'protocol/index.ts'];
 const neutralPackages = ['valibot'];
 
-/** Longest file in lines: what reads top-down in one sitting. */
+/** Maximum lines per file: what can be read top-down in one sitting. */
 const longestFile = 300;
 
 export const everyFolderHasARow: Rule = (sources) =>
-  sources.filter((source) => !(folderOf(source.path) in mayImport)).map((source) => `${source.path} lies in no known folder`);
+  sources.filter((source) => !(folderOf(source.path) in mayImport)).map((source) => `${source.path} is in no known folder`);
 
 export const importsFollowTheTable: Rule = (sources) =>
   eachImport(sources, (source, target) => {
@@ -47,26 +47,26 @@ export const importsFollowTheTable: Rule = (sources) =>
 export const cliImportsOnlyIndexes: Rule = (sources) =>
   eachImport(sources, (source, target) => {
     if (folderOf(source.path) !== 'cli' || target.kind !== 'file' || folderOf(target.path) === 'cli') return undefined;
-    return path.posix.basename(target.path) === 'index.ts' ? undefined : `reaches past an index to ${target.path}`;
+    return path.posix.basename(target.path) === 'index.ts' ? undefined : `bypasses the index by importing ${target.path}`;
   });
 
-export const sourcesNameEachOtherByRelativePath: Rule = (sources) =>
+export const sourcesImportByRelativePath: Rule = (sources) =>
   eachImport(sources, (_source, target) =>
     target.kind === 'package' && /^(?:#|\/|file:|sluice(?:\/|$))/.test(target.name) ? `imports ${target.name}` : undefined,
   );
 
-export const everyImportIsSpelledOut: Rule = (sources) =>
+export const everyImportIsALiteral: Rule = (sources) =>
   sources
     .filter(({ text }) => /\bimport\s*\((?!\s*['"])/.test(withoutComments(text)))
-    .map((source) => `${source.path} imports a module whose name is computed`);
+    .map((source) => `${source.path} imports a module by a computed name`);
 
 export const neutralFoldersImportNoBuiltIns: Rule = (sources) =>
   eachImport(sources, (source, target) =>
     target.kind === 'builtIn' && neutralFolders.includes(folderOf(source.path)) ? `imports ${target.name}` : undefined,
   );
 
-/** Follows every import from the entries a browser loads, through whatever folder it leads. */
-export const neutralEntriesReachNothingOfNode: Rule = (sources) => {
+/** Follows every import from the entries that a browser loads, through all folders. */
+export const neutralEntriesDoNotNeedNode: Rule = (sources) => {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const missing = neutralEntries.filter((entry) => !byPath.has(entry)).map((entry) => `${entry} does not exist`);
   const reached = new Set(neutralEntries);
@@ -95,13 +95,13 @@ export const nativeModulesHaveOneImporter: Rule = (sources) => {
   ].map((source) => `${source.path} imports a native module`);
 };
 
-export const noFileIsLong: Rule = (sources) =>
+export const noFileIsTooLong: Rule = (sources) =>
   sources
     .map(({ path: file, text }) => ({ file, lines: text.split('\n').length - 1 }))
     .filter(({ lines }) => lines > longestFile)
-    .map(({ file, lines }) => `${file} has ${lines} lines, ${longestFile} is the most`);
+    .map(({ file, lines }) => `${file} has ${lines} lines, at most ${longestFile} are allowed`);
 
-export const nothingIsAny: Rule = (sources) =>
+export const noTypeIsAny: Rule = (sources) =>
   eachMatch(sources, (text) => withoutStrings(withoutComments(text)), /(?<![.\w$])any\b(?!\s*[(:])/);
 
 export const onlyOwnOutputWrites: Rule = (sources) =>
@@ -121,17 +121,17 @@ export const exportsAreNamed: Rule = (sources) =>
 export const theCompilerIsNeverSilenced: Rule = (sources) =>
   eachMatch(sources, (text) => text, /@ts-(?:ignore|expect-error|nocheck)/);
 
-export const fileNamesSayWhatIsInside: Rule = (sources) =>
+export const fileNamesAreSpecific: Rule = (sources) =>
   sources
     .filter((source) => /manager|helper|util/i.test(path.posix.basename(source.path)))
-    .map((source) => `${source.path} is named after nothing in particular`);
+    .map((source) => `${source.path} has an unspecific name: manager, helper or util`);
 
 type Target =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'builtIn'; readonly name: string }
   | { readonly kind: 'package'; readonly name: string };
 
-/** Static, type-only, re-exporting and dynamic imports alike, and what is required. */
+/** All static, type-only, re-exporting and dynamic imports, and calls of `require`. */
 function importsOf(source: Source): Target[] {
   const text = withoutComments(source.text);
   const specifiers = [
@@ -164,7 +164,7 @@ function eachMatch(sources: readonly Source[], read: (text: string) => string, p
   });
 }
 
-/** `process/linux/libc.ts` → `process`; `index.ts` stands for itself. */
+/** `process/linux/libc.ts` → `process`, and `index.ts` → `index.ts`. */
 function folderOf(file: string): string {
   return file.split('/')[0] ?? file;
 }
