@@ -137,7 +137,7 @@ async function succeed(client: Client): Promise<void> {
   assert.deepEqual([stdout.text, ending.kind === 'code' && ending.code], ['fine\n', 0]);
 }
 
-/** Why the start failed, or undefined if it worked; then the process also exited with 0 and all its output. */
+/** Why the start failed, or undefined if it worked, in which case the process has exited with 0 and with complete output. */
 async function failureOf(client: Client, io: (typeof kinds)[number][1], more?: 'descriptor 3'): Promise<string | undefined> {
   const fd3 = Buffer.from('whole\n');
   const reader = {

@@ -59,7 +59,7 @@ describe('a full disk', () => {
     ],
     ['atOnce', { refused: 'ENOSPC', openLogs: 0 }],
   ] as const) {
-    test(`behind a run’s log, ${moment === 'later' ? 'full in the middle of it' : 'full before it'}`, { skip: whyNot() }, () => {
+    test(`behind a run’s log ${moment === 'later' ? 'lets the run complete' : 'refuses a new run'}`, { skip: whyNot() }, () => {
       const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
       const args = ['sh', '-c', onTinyDisk, 'sh', folder, process.execPath, fixture, moment];
       const { stdout, stderr } = spawnSync('unshare', [...namespace, ...args], { encoding: 'utf8' });

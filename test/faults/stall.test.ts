@@ -73,7 +73,7 @@ for (const [how, stall] of stalls) {
       assert.equal(text, 'before abcd');
     });
 
-    test('a client that reconnects in time finds its session, although the grace has expired by the end of the stall', async () => {
+    test('a client that reconnects in time keeps its session, although the grace period expires during the stall', async () => {
       await using server = await startServer(['--detach-grace-ms', '800']);
       const first = await overWebSocket(server.url);
       const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);

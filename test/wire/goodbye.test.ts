@@ -1,5 +1,4 @@
-// A server that stops announces it, and its clients stop reconnecting at once. After a server has vanished, a client can still use what it
-// already knows.
+// A server that stops announces it, so its clients do not try to reconnect. After it has vanished, a client still has what it received.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -94,7 +94,7 @@ describe('limits', () => {
     await once(socket, 'close');
   });
 
-  test('sessions per caller', async () => {
+  test('sessions per caller: one over the limit is refused', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
@@ -103,7 +103,7 @@ describe('limits', () => {
     assert.deepEqual([refused.code, refused.message.includes('1 sessions')], [-32023, true]);
   });
 
-  test('processes per caller, over all its sessions', async () => {
+  test('processes per caller: one over the limit is refused, counted over all sessions', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-processes-per-token', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
@@ -113,14 +113,14 @@ describe('limits', () => {
     assert.equal(errorOf(await second.request('process/start', start('p'))).code, -32021);
   });
 
-  test('connections', async () => {
+  test('connections: one over the limit gets 503', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-connections', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
     await assert.rejects(overWebSocket(server.url), /503/);
   });
 
-  test('the length of a message', async () => {
+  test('message length: a longer message closes its connection, and no other', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-message-bytes', '65536']);
     await using peer = await overWebSocket(server.url);
     await peer.greet();
@@ -204,7 +204,7 @@ describe('limits', () => {
       `envPolicy.includeOnly[0]: expected a string of at most 256 characters, got ${cut('A', 257)}`,
     ],
   ] as const) {
-    test(`the length of ${member}`, async () => {
+    test(`the length of ${member}: a longer one is refused`, async () => {
       await using server = await SluiceServer.start('unix');
       await using peer = await overUnixSocket(server.url);
       await peer.greet();
