@@ -1,4 +1,4 @@
-// What every source file must keep to, as functions from sources to violations. Knows the folders of src, not what is in them.
+// The architecture rules, as functions from sources to violations. They know the folders of src, not their contents.
 
 import { builtinModules } from 'node:module';
 import path from 'node:path';
@@ -26,16 +26,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['client', 'local', 'process', 'protocol'],
 };
 
-/** Run in a browser as well as in Node. */
+/** Folders that run in a browser as well as in Node. */
 const neutralFolders = ['base', 'protocol', 'rpc', 'client'];
 const neutralEntries = ['client/index.ts', 'protocol/index.ts'];
 const neutralPackages = ['valibot'];
 
-/** Longest file in lines: what reads top-down in one sitting. */
+/** Maximum lines per file: what can be read top-down in one sitting. */
 const longestFile = 300;
 
 export const everyFolderHasARow: Rule = (sources) =>
-  sources.filter((source) => !(folderOf(source.path) in mayImport)).map((source) => `${source.path} lies in no known folder`);
+  sources.filter((source) => !(folderOf(source.path) in mayImport)).map((source) => `${source.path} is in no known folder`);
 
 export const importsFollowTheTable: Rule = (sources) =>
   eachImport(sources, (source, target) => {
@@ -47,27 +47,27 @@ export const importsFollowTheTable: Rule = (sources) =>
 export const cliImportsOnlyIndexes: Rule = (sources) =>
   eachImport(sources, (source, target) => {
     if (folderOf(source.path) !== 'cli' || target.kind !== 'file' || folderOf(target.path) === 'cli') return undefined;
-    return path.posix.basename(target.path) === 'index.ts' ? undefined : `reaches past an index to ${target.path}`;
+    return path.posix.basename(target.path) === 'index.ts' ? undefined : `bypasses the index by importing ${target.path}`;
   });
 
-/** Not by the table, which a row could close to a circle, but by the imports themselves. */
-export const noRoomsFormACircle: Rule = (sources) => {
+/** Checks the imports themselves: the table above could contain a cycle. */
+export const foldersHaveNoCycle: Rule = (sources) => {
   const neighbours = new Map<string, Set<string>>();
   for (const source of sources) {
-    const rooms = neighbours.get(folderOf(source.path)) ?? new Set();
-    neighbours.set(folderOf(source.path), rooms);
-    for (const target of importsOf(source)) if (target.kind === 'file') rooms.add(folderOf(target.path));
+    const imported = neighbours.get(folderOf(source.path)) ?? new Set();
+    neighbours.set(folderOf(source.path), imported);
+    for (const target of importsOf(source)) if (target.kind === 'file') imported.add(folderOf(target.path));
   }
-  const circle = [...neighbours.keys()].filter((room) => {
-    const reached = new Set([...(neighbours.get(room) ?? [])].filter((next) => next !== room));
+  const cycle = [...neighbours.keys()].filter((folder) => {
+    const reached = new Set([...(neighbours.get(folder) ?? [])].filter((next) => next !== folder));
     for (const next of reached) for (const further of neighbours.get(next) ?? []) reached.add(further);
-    return reached.has(room);
+    return reached.has(folder);
   });
-  return circle.length === 0 ? [] : [`${circle.join(', ')} import each other`];
+  return cycle.length === 0 ? [] : [`${cycle.join(', ')} import each other`];
 };
 
-/** A package is imported by its name, Node by its documented modules and members. */
-export const nothingPrivateIsReached: Rule = (sources) => [
+/** Packages are imported by name only; Node is used through its documented modules and members. */
+export const nothingPrivateIsUsed: Rule = (sources) => [
   ...eachImport(sources, (_source, target) => {
     if (target.kind === 'package' && !/^(?:\.|(?:@[^/]+\/)?[^/]+$)/.test(target.name)) return `reaches into ${target.name}`;
     return target.kind === 'builtIn' && /(?:^|[:/])(?:internal|_)/.test(target.name) ? `reaches into ${target.name}` : undefined;
@@ -79,7 +79,7 @@ export const nothingPrivateIsReached: Rule = (sources) => [
   ),
 ];
 
-/** For the scripts of the build: the compiler and the bundler make the code, nothing else does. */
+/** For the build scripts: only the compiler and the bundler produce code. */
 export const theBuildRewritesNothing: Rule = (scripts) =>
   eachMatch(
     scripts,
@@ -87,23 +87,23 @@ export const theBuildRewritesNothing: Rule = (scripts) =>
     /\.replace(?:All)?\(|\bplugins\b|\btransform\b|\binject\b|\bcachedData\b|\bcreateCachedData\b/,
   );
 
-export const sourcesNameEachOtherByRelativePath: Rule = (sources) =>
+export const sourcesImportByRelativePath: Rule = (sources) =>
   eachImport(sources, (_source, target) =>
     target.kind === 'package' && /^(?:#|\/|file:|sluice(?:\/|$))/.test(target.name) ? `imports ${target.name}` : undefined,
   );
 
-export const everyImportIsSpelledOut: Rule = (sources) =>
+export const everyImportIsALiteral: Rule = (sources) =>
   sources
     .filter(({ text }) => /\bimport\s*\((?!\s*['"])/.test(withoutComments(text)))
-    .map((source) => `${source.path} imports a module whose name is computed`);
+    .map((source) => `${source.path} imports a module by a computed name`);
 
 export const neutralFoldersImportNoBuiltIns: Rule = (sources) =>
   eachImport(sources, (source, target) =>
     target.kind === 'builtIn' && neutralFolders.includes(folderOf(source.path)) ? `imports ${target.name}` : undefined,
   );
 
-/** Follows every import from the entries a browser loads, through whatever folder it leads. */
-export const neutralEntriesReachNothingOfNode: Rule = (sources) => {
+/** Follows every import from the entries that a browser loads, through all folders. */
+export const neutralEntriesDoNotNeedNode: Rule = (sources) => {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const missing = neutralEntries.filter((entry) => !byPath.has(entry)).map((entry) => `${entry} does not exist`);
   const reached = new Set(neutralEntries);
@@ -132,13 +132,13 @@ export const nativeModulesHaveOneImporter: Rule = (sources) => {
   ].map((source) => `${source.path} imports a native module`);
 };
 
-export const noFileIsLong: Rule = (sources) =>
+export const noFileIsTooLong: Rule = (sources) =>
   sources
     .map(({ path: file, text }) => ({ file, lines: text.split('\n').length - 1 }))
     .filter(({ lines }) => lines > longestFile)
-    .map(({ file, lines }) => `${file} has ${lines} lines, ${longestFile} is the most`);
+    .map(({ file, lines }) => `${file} has ${lines} lines, at most ${longestFile} are allowed`);
 
-export const nothingIsAny: Rule = (sources) =>
+export const noTypeIsAny: Rule = (sources) =>
   eachMatch(sources, (text) => withoutStrings(withoutComments(text)), /(?<![.\w$])any\b(?!\s*[(:])/);
 
 export const onlyOwnOutputWrites: Rule = (sources) =>
@@ -158,17 +158,17 @@ export const exportsAreNamed: Rule = (sources) =>
 export const theCompilerIsNeverSilenced: Rule = (sources) =>
   eachMatch(sources, (text) => text, /@ts-(?:ignore|expect-error|nocheck)/);
 
-export const fileNamesSayWhatIsInside: Rule = (sources) =>
+export const fileNamesAreSpecific: Rule = (sources) =>
   sources
     .filter((source) => /manager|helper|util/i.test(path.posix.basename(source.path)))
-    .map((source) => `${source.path} is named after nothing in particular`);
+    .map((source) => `${source.path} has an unspecific name: manager, helper or util`);
 
 type Target =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'builtIn'; readonly name: string }
   | { readonly kind: 'package'; readonly name: string };
 
-/** Static, type-only, re-exporting and dynamic imports alike, and what is required. */
+/** All static, type-only, re-exporting and dynamic imports, and calls of `require`. */
 function importsOf(source: Source): Target[] {
   const text = withoutComments(source.text);
   const specifiers = [
@@ -201,7 +201,7 @@ function eachMatch(sources: readonly Source[], read: (text: string) => string, p
   });
 }
 
-/** `process/linux/libc.ts` → `process`; `index.ts` stands for itself. */
+/** `process/linux/libc.ts` → `process`, and `index.ts` → `index.ts`. */
 function folderOf(file: string): string {
   return file.split('/')[0] ?? file;
 }

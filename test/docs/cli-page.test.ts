@@ -1,4 +1,4 @@
-// The reference page of the command line is generated; this fails when it was not generated again.
+// The command-line reference is generated; this fails when it is out of date.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 
 describe('docs/cli.md', () => {
-  test('is what the manuals generate', () => {
+  test('is up to date with the manuals', () => {
     const generated = execFileSync(process.execPath, ['scripts/docs/generate-docs.mjs', '--print', 'cli'], {
       cwd: root,
       encoding: 'utf8',
@@ -23,7 +23,7 @@ describe('docs/cli.md', () => {
     assert.fail(`run "npm run docs": line ${line + 1} of docs/cli.md\n  is       ${was[line]}\n  must be  ${is[line]}`);
   });
 
-  test('has a section for every command, and every option of it in a table', async () => {
+  test('has a section for every command, with every option in a table', async () => {
     for (const { name, load } of commands) {
       assert.ok(page.includes(`\n## sluice ${name}\n`), name);
       for (const spelled of spellings((await load()).manual.options)) {
@@ -34,7 +34,7 @@ describe('docs/cli.md', () => {
     }
   });
 
-  test('links only to what is there', () => {
+  test('links only to headings that exist', () => {
     const anchors = Array.from(page.matchAll(/^#+ (.+)$/gm), ([, heading = '']) => heading.toLowerCase().replaceAll(' ', '-'));
     const links = Array.from(page.matchAll(/\]\(#([^)]*)\)/g), ([, anchor = '']) => anchor);
     assert.ok(links.length >= commands.length);

@@ -1,4 +1,4 @@
-// What a contributor is told to open or to run is there.
+// The files and commands that CONTRIBUTING.md names exist.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
 
-describe('the page for contributors', () => {
-  test('names files and folders that are there', () => {
+describe('CONTRIBUTING.md', () => {
+  test('names files and folders that exist', () => {
     const named = Array.from(
       page.matchAll(/[`(]((?:src|test|docs|examples|scripts|\.ci)\/[\w./-]+)[`)]/g),
       ([, name = '']) => name,
@@ -22,7 +22,7 @@ describe('the page for contributors', () => {
     );
   });
 
-  test('names commands that are there', () => {
+  test('names commands that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
     const named = Array.from(page.matchAll(/npm run ([\w:-]+)/g), ([, name = '']) => name);
     assert.ok(named.length > 4);
@@ -32,11 +32,11 @@ describe('the page for contributors', () => {
     );
   });
 
-  test('names every room', () => {
-    const rooms = ['base', 'cli', 'client', 'local', 'process', 'protocol', 'rpc', 'runner', 'server', 'transport'];
+  test('names every folder of src', () => {
+    const folders = ['base', 'cli', 'client', 'local', 'process', 'protocol', 'rpc', 'runner', 'server', 'transport'];
     assert.deepEqual(
-      Array.from(page.matchAll(/^- `src\/(\w+)`/gm), ([, room = '']) => room).toSorted((a, b) => a.localeCompare(b)),
-      rooms,
+      Array.from(page.matchAll(/^- `src\/(\w+)`/gm), ([, folder = '']) => folder).toSorted((a, b) => a.localeCompare(b)),
+      folders,
     );
   });
 });

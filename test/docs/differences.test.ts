@@ -1,4 +1,4 @@
-// docs/differences.md lists every difference, so what is added to the protocol is added there, too.
+// docs/differences.md lists every difference, so additions to the protocol must be listed there.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { notifications } from '#src/protocol/notifications.js';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(root, 'docs', 'differences.md'), 'utf8');
 
-/** What Codex's servers have. */
+/** Methods and notifications of Codex's servers. */
 const theirMethods = new Set([
   'initialize',
   'initialized',
@@ -35,7 +35,7 @@ const theirMethods = new Set([
 const theirCodes = new Set([-32600, -32601, -32602, -32603]);
 
 describe('the page of differences', () => {
-  test('names every method that the originals do not have', () => {
+  test('names every method that Codex’s servers do not have', () => {
     const ours = [...Object.keys(requests), ...Object.keys(notifications)].filter((name) => !theirMethods.has(name));
     assert.deepEqual(
       ours.filter((name) => !page.includes(`\`${name}\``)),
@@ -43,7 +43,7 @@ describe('the page of differences', () => {
     );
   });
 
-  test('names every error code beside those of JSON-RPC', () => {
+  test('names every error code besides those of JSON-RPC', () => {
     const codes = Object.values(errorTable).map(({ code }) => code);
     assert.deepEqual(
       codes.filter((code) => !theirCodes.has(code) && !page.includes(String(code))),
@@ -51,7 +51,7 @@ describe('the page of differences', () => {
     );
   });
 
-  test('is where the README, the protocol page and the architecture page send their readers', () => {
+  test('is linked from the README, the protocol page and the architecture page', () => {
     for (const [file, link] of [
       ['README.md', '(docs/differences.md)'],
       ['docs/protocol.md', '(differences.md)'],

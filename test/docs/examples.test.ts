@@ -1,4 +1,4 @@
-// Each program in examples runs as it stands, finds what it asserts, and is listed in the README.
+// Each program in examples runs unchanged, prints what is expected, and is listed in the README.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -23,7 +23,7 @@ describe('an example', () => {
   guardAgainstLeaks();
 
   for (const file of readdirSync(join(root, 'examples'))) {
-    test(`${file} does what it says`, async () => {
+    test(`${file} prints what is expected`, async () => {
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(root, 'examples', file)]);
       assert.deepEqual({ stdout, stderr }, { stdout: prints[file], stderr: '' });
       assert.ok(readme.includes(`(examples/${file})`), `the README does not name ${file}`);

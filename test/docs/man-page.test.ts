@@ -1,4 +1,4 @@
-// The man page: what must be in it, and what the programs that show it make of it.
+// The man page has the required content, and mandoc and man render it without complaints.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { runtimeFolder } from '#src/cli/serve/runtime-folder.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Why a program cannot show the page on this machine, or false when it can. Some systems have a `man` that only apologises. */
+/** Why a program cannot show the page on this machine, or false when it can. On some systems `man` is a stub that only prints a notice. */
 function missing(program: string, pattern: RegExp): string | false {
   const { stdout, stderr, error } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return error === undefined && pattern.test(`${stdout}${stderr}`) ? false : `${program} is not installed`;
@@ -33,7 +33,7 @@ describe('the man page', () => {
     lines = page.split('\n');
   });
 
-  test('has the sections that readers look for, in their order', () => {
+  test('has the usual sections in their usual order', () => {
     const sections = lines.filter((line) => line.startsWith('.SH ')).map((line) => line.slice(4));
     assert.deepEqual(sections, [
       'NAME',
@@ -53,7 +53,7 @@ describe('the man page', () => {
     );
   });
 
-  test('has every option of every command, each with a name to copy', async () => {
+  test('has every option of every command, with names that can be copied', async () => {
     for (const { name, load } of commands) {
       for (const [option, row] of Object.entries((await load()).manual.options)) {
         const long = `\\fB\\-\\-${row.kind === 'toggle' ? '[no\\-]' : ''}${option.replaceAll('-', '\\-')}\\fR`;
@@ -65,15 +65,15 @@ describe('the man page', () => {
     }
   });
 
-  test('is ASCII without a line that could be taken for an instruction', () => {
+  test('is ASCII, and no line of text can be taken for a macro', () => {
     assert.match(page, /^[\n\x20-\x7e]*$/);
-    const instructions = lines.filter((line) => /^[.']/.test(line)).map((line) => line.replace(/ .*/, ''));
-    assert.deepEqual([...new Set(instructions)].toSorted(), ['.BR', '.PP', '.SH', '.SS', '.TH', '.TP', '.ad', '.br', '.nh']);
-    // A backslash begins an escape of ours and nothing else.
+    const macros = lines.filter((line) => /^[.']/.test(line)).map((line) => line.replace(/ .*/, ''));
+    assert.deepEqual([...new Set(macros)].toSorted(), ['.BR', '.PP', '.SH', '.SS', '.TH', '.TP', '.ad', '.br', '.nh']);
+    // Every backslash begins one of the escapes that the generator writes.
     assert.doesNotMatch(page, /\\(?!f[BIR]|-|&|\((?:rs|aq|dq|ga|ha|ti)|\[u[0-9A-F]{4,6}\])/);
   });
 
-  test('names the files where they are', () => {
+  test('names the files at their actual paths', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     try {
       const { socketUrl, logFile } = runtimeFolder({ XDG_RUNTIME_DIR: folder }, 'leave');
@@ -85,21 +85,21 @@ describe('the man page', () => {
     }
   });
 
-  /** Gives the page to a program that shows such pages. */
+  /** Renders the page with a program. */
   function shown(program: string, args: readonly string[]) {
     const env = { ...process.env, MANPAGER: 'cat', MANWIDTH: '80' };
     const { status, stdout, stderr } = spawnSync(program, args, { input: page, encoding: 'utf8', env });
     return { status, stdout, stderr };
   }
 
-  test('is found without fault by mandoc', { skip: missing('mandoc', /mandoc/) }, () => {
+  test('passes the lint of mandoc', { skip: missing('mandoc', /mandoc/) }, () => {
     assert.deepEqual(shown('mandoc', ['-T', 'lint', '-W', 'warning']), { status: 0, stdout: '', stderr: '' });
   });
 
-  test('is shown by man without a warning', { skip: missing('man', /^man \d/) }, () => {
+  test('is rendered by man without a warning', { skip: missing('man', /^man \d/) }, () => {
     const { status, stdout, stderr } = shown('man', ['--warnings=w', '-Tutf8', '-l', '-']);
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
-    // Bold is a character, a backspace and the same character again.
+    // man prints a bold character as the character, a backspace and the character.
     const shownLines = stdout.replaceAll(/.[\b]/g, '').split('\n');
     for (const line of ['sluice exec [OPTIONS] [--] COMMAND [ARG...]', '-e, --env K=V']) {
       assert.ok(shownLines.includes(`       ${line}`), line);

@@ -1,5 +1,5 @@
-// A caller can name every type in the signatures it uses: each is exported by a public entry point. The front door exports the
-// client's and the protocol's itself, so that a program needs no other import to name what it is handed.
+// Every type in a public signature is exported by a public entry point, so that a caller can name it. The main entry point itself exports
+// the types of the client and the protocol, so that a program needs no second import.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -13,23 +13,23 @@ const { exports: entries } = JSON.parse(readFileSync(path.join(root, 'package.js
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
 };
 
-/** A part of a parsed file; what is in it depends on its type. */
+/** A syntax node; its members depend on its type. */
 interface Syntax {
   readonly type: string;
   readonly [member: string]: unknown;
 }
 
-/** Where a name of a file comes from: this file, or another one, under another name perhaps. */
+/** Where a name used in a file is declared: in this file, in another (possibly under another name), or in a package. */
 type Origin =
   | { readonly kind: 'here'; readonly declaration: Syntax }
   | { readonly kind: 'file'; readonly file: string; readonly name: string }
   | { readonly kind: 'package' };
 
-/** A declaration file: where each name in it comes from, and what it exports as what. */
+/** A declaration file: the origins of the names it uses and of those it exports. */
 interface Declarations {
   readonly names: ReadonlyMap<string, Origin>;
   readonly exported: ReadonlyMap<string, Origin>;
-  /** Exported as types only: a class among them cannot be made by its users. */
+  /** Exported as types only, so callers cannot construct a class among them. */
   readonly typesOnly: ReadonlySet<string>;
 }
 
@@ -91,7 +91,7 @@ function readStatement(statement: Syntax, { file, names, exported, typesOnly }: 
   }
 }
 
-/** The declaration that a name of a file leads to; undefined when it comes from elsewhere: a package, or the language itself. */
+/** The declaration that a name in a file refers to; undefined if it belongs to a package or to the language. */
 function lookUp(file: string, name: string, seen: 'names' | 'exported' = 'names'): Found | undefined {
   const origin = declarationsIn(file)[seen].get(name);
   if (origin === undefined || origin.kind === 'package') return undefined;
@@ -99,7 +99,7 @@ function lookUp(file: string, name: string, seen: 'names' | 'exported' = 'names'
   return origin.file === file ? lookUp(file, origin.name) : lookUp(origin.file, origin.name, 'exported');
 }
 
-/** Names of types in a declaration, those of its own parameters aside. `typeof` names a value, which callers do not write down. */
+/** Names of types in a declaration except its type parameters. `typeof` refers to a value, which callers need not name. */
 function typeNamesIn({ declaration, isTypeOnly }: Exported): Set<string> {
   const used = new Set<string>();
   const own = new Set<string>();
@@ -118,7 +118,7 @@ function typeNamesIn({ declaration, isTypeOnly }: Exported): Set<string> {
   return new Set([...used].filter((name) => name !== '' && !own.has(name)));
 }
 
-/** Of `a.b`, the name of `a`: what is in a namespace is as public as the namespace. */
+/** For `a.b`, the name of `a`: a namespace exports its members. */
 function nameOf(node: Syntax | undefined): string | undefined {
   if (node?.type === 'TSQualifiedName') return nameOf(part(node['left']));
   return typeof node?.['name'] === 'string' ? node['name'] : undefined;
@@ -137,8 +137,8 @@ function isSyntax(value: unknown): value is Syntax {
 }
 
 const files = Object.values(entries).flatMap((target) => (typeof target === 'string' ? [] : [path.join(root, target.types)]));
-const frontDoor = path.join(root, 'dist', 'index.d.ts');
-const rooms = ['client', 'protocol', 'local'].map((room) => path.join(root, 'dist', room) + path.sep);
+const mainEntry = path.join(root, 'dist', 'index.d.ts');
+const mainFolders = ['client', 'protocol', 'local'].map((folder) => path.join(root, 'dist', folder) + path.sep);
 
 function exportedBy(entry: string): Exported[] {
   const { exported, typesOnly } = declarationsIn(entry);
@@ -157,15 +157,15 @@ for (const entry of files) {
 
   test(`every type that ${path.relative(root, entry)} names in a signature is exported`, () => {
     assert.ok(exported.length > 5);
-    const forgotten = exported.flatMap((user) =>
+    const missing = exported.flatMap((user) =>
       [...typeNamesIn(user)].flatMap((name) => {
         const found = lookUp(user.file, name);
         if (found === undefined) return [];
-        const isOwn = entry === frontDoor && rooms.some((room) => found.file.startsWith(room));
+        const isOwn = entry === mainEntry && mainFolders.some((folder) => found.file.startsWith(folder));
         if (isFrom(isOwn ? exported : everywhere, found)) return [];
         return [`${user.name} names ${name} of ${path.relative(root, found.file)}`];
       }),
     );
-    assert.deepEqual(forgotten, []);
+    assert.deepEqual(missing, []);
   });
 }

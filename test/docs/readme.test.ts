@@ -1,4 +1,4 @@
-// What the README shows is compiled and run here, and prints what the README says.
+// The code and commands in the README are compiled and run here, and print what the README shows.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -13,17 +13,17 @@ import { Background } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Its socket lies in this run's folder for temporary files: two runs of the tests do not meet there. */
+/** In this run's own temporary folder, so that two test runs do not collide. */
 const socket = join(tmpdir(), 'sluice.sock');
 const readme = readFileSync(join(root, 'README.md'), 'utf8').replaceAll('/tmp/sluice.sock', socket);
-/** A project that has the package installed; inside the package, in a folder git ignores, so that it finds the same compiler and types. */
+/** A project with the package installed, in a folder of the package that git ignores, so that it finds the same compiler and types. */
 const folder = join(root, 'dist-test', 'readme');
 
 function blocks(language: string): string[] {
   return Array.from(readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), ([, block]) => block ?? '');
 }
 
-/** The programs, in their order, each with what it prints where the README says so. */
+/** The README's programs in order, each with its output if the README shows it. */
 function programs(): { readonly language: string; readonly code: string; readonly prints: string | undefined }[] {
   const pattern = /^```(ts|js)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms;
   return Array.from(readme.matchAll(pattern), ([, language = '', code = '', prints]) => ({ language, code, prints }));
@@ -49,13 +49,13 @@ describe('the README', () => {
   const snippets = programs();
 
   before(() => {
-    // In the package itself npx would install it first, and so build it anew while other tests use it.
+    // In the package itself, npx would install it first and so rebuild it while other tests use it.
     const modules = join(folder, 'node_modules');
-    rmSync(folder, { recursive: true, force: true }); // of a run that was killed
+    rmSync(folder, { recursive: true, force: true }); // left by a killed run
     mkdirSync(join(modules, '.bin'), { recursive: true });
     symlinkSync(root, join(modules, 'sluice'));
     symlinkSync('../sluice/dist/bin/sluice.cjs', join(modules, '.bin', 'sluice'));
-    // A program in JavaScript runs as it stands, on the oldest Node too.
+    // A JavaScript program runs unchanged, even on the oldest supported Node.
     for (const [index, { language, code }] of snippets.entries())
       writeFileSync(join(folder, `snippet-${index}.${language}`), code);
     const options = { composite: false, declaration: false, sourceMap: false, outDir: '.', rootDir: '.' };
@@ -76,16 +76,16 @@ describe('the README', () => {
 
   for (const [index, { code, prints: expected }] of snippets.entries()) {
     if (expected === undefined) continue;
-    test(`shows in snippet ${index + 1} what it prints`, async () => {
+    test(`shows the output of snippet ${index + 1}`, async () => {
       await using _server = code.includes(socket) ? await served(serveCommand) : undefined;
       const ran = spawnSync(process.execPath, [join(folder, `snippet-${index}.js`)], { encoding: 'utf8', cwd: folder });
-      // npm may have something to say about the machine's own settings.
+      // npm may print warnings about the machine's settings.
       const stderr = ran.stderr.replaceAll(/^npm (?:warn|notice) .*\n/gm, '');
       assert.deepEqual({ stdout: ran.stdout, stderr }, { stdout: expected, stderr: '' });
     });
   }
 
-  test('shows in its console what its command lines print', async () => {
+  test('shows the output of its console commands', async () => {
     await using background = new Background();
     const sessions = blocks('console').flatMap((block) => block.split(/^\$ /m).slice(1));
     assert.ok(sessions.length >= 5);
@@ -106,7 +106,7 @@ describe('the README', () => {
     assert.match(stdout.text, /\/dev\/\S+\r+\n33 101\r+\n/);
   });
 
-  test('tests everything with its second command line, which is what continuous integration runs', () => {
+  test('runs all tests with its second command line, as continuous integration does', () => {
     assert.equal(testCommand, 'npm ci && npm test');
     const ci = readFileSync(join(root, '.ci', 'run'), 'utf8');
     assert.match(ci, /^npm ci$/m);

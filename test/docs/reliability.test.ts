@@ -1,4 +1,4 @@
-// The page about what can be relied on names tests and commands: they are there, and no fault that is injected is left out.
+// The tests and commands that docs/reliability.md names exist, and no fault test is left out.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -13,15 +13,15 @@ const sources = ['test', 'src'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
 );
 
-describe('the page about reliability', () => {
-  test('names files that are there', () => {
+describe('docs/reliability.md', () => {
+  test('names files that exist', () => {
     const named = Array.from(page.matchAll(/`([\w/*-]+(?:\.test)?\.ts)`/g), ([, name]) => name ?? '');
     assert.ok(named.length > 30);
     const missing = named.filter((name) => !sources.some((file) => isNamed(file, name)));
     assert.deepEqual(missing, []);
   });
 
-  test('names every file of faults and of attacks', () => {
+  test('names every test file of faults and of security', () => {
     const files = sources.filter((file) => /^test\/(?:faults|security)\/.*\.test\.ts$/.test(file));
     assert.ok(files.length > 20);
     assert.deepEqual(
@@ -30,7 +30,7 @@ describe('the page about reliability', () => {
     );
   });
 
-  test('names commands that are there', () => {
+  test('names commands that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
     const named = Array.from(page.matchAll(/`npm run ([\w:-]+)|`(e2e:[\w-]+)`/g), ([, one, other]) => one ?? other ?? '');
     assert.ok(named.length >= 8);
@@ -40,7 +40,7 @@ describe('the page about reliability', () => {
     );
   });
 
-  test('links to places that are there', () => {
+  test('links to pages and headings that exist', () => {
     for (const [, file = '', heading = ''] of page.matchAll(/\]\(([\w.]*)#?([\w-]*)\)/g)) {
       const text = file === '' ? page : readFileSync(join(root, 'docs', file), 'utf8');
       const headings = Array.from(text.matchAll(/^#+ (.*)$/gm), ([, title = '']) => title.toLowerCase().replaceAll(' ', '-'));
@@ -53,7 +53,7 @@ describe('the page about reliability', () => {
   });
 });
 
-/** Whole, or by its last part when its folder was named just before. */
+/** Matches the whole path, or only the file name if the page names it without a folder. */
 function isNamed(file: string, name: string): boolean {
   if (!name.includes('/')) return basename(file) === name;
   return new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`).test(file);

@@ -1,4 +1,4 @@
-// What docs/serving.md says of requests is asked of a real server, and what it shows is run.
+// The table of requests in docs/serving.md is checked against a real server, and its snippet is run.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -16,7 +16,7 @@ const page = readFileSync(join(root, 'docs', 'serving.md'), 'utf8');
 const token = 'a-token-of-thirty-two-characters-x';
 const bearer = `Authorization: Bearer ${token}`;
 
-/** What the first column of the table means on the wire. */
+/** The request that each cell of the table's first column stands for. */
 const requests: Readonly<Record<string, readonly [line: string, headers: readonly string[]]>> = {
   '`GET /` with an upgrade to a WebSocket': ['GET /', upgradeHeaders],
   '`GET /` from a browser (`Accept: text/html`)': ['GET /', ['Accept: text/html,*/*;q=0.8']],
@@ -44,10 +44,10 @@ function block(language: string): string {
   return new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? assert.fail(`no block of ${language}`);
 }
 
-describe('the page about serving', () => {
+describe('docs/serving.md', () => {
   guardAgainstLeaks();
 
-  test('has the status of every request', async () => {
+  test('lists the status that the server gives each request', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     const file = join(folder, 'token');
     writeFileSync(file, token);
@@ -65,7 +65,7 @@ describe('the page about serving', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('shows a snippet that compiles and prints what it says', () => {
+  test('shows a snippet that compiles and prints the output shown', () => {
     const folder = join(root, 'dist-test', 'serving');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'snippet.ts'), block('ts'));

@@ -1,4 +1,4 @@
-// Endings on a machine that runs much else: they cost what the tree has, end the whole tree, and name no stranger.
+// Ending a process tree on a busy machine: the cost depends on the tree alone, and unrelated processes are never reported as survivors.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -17,26 +17,26 @@ import { withFs } from '../support/changed-fs.js';
 
 const isLinux = loadLibc() !== undefined;
 
-/** Idle processes that have nothing to do with an ending. */
+/** Idle processes unrelated to the one being ended. */
 const crowdSize = 500;
 
-/** How often the work opened something in /proc. */
+/** Counts how often `work` opens something in /proc. */
 async function countingProc(work: () => Promise<unknown>): Promise<number> {
   let opened = 0;
   const count = (path: fs.PathLike) => void (String(path).startsWith('/proc') && (opened += 1));
   const { openSync, readdirSync } = fs;
   const changed: Partial<typeof fs> = {
     openSync: (path, ...rest) => (count(path), openSync(path, ...rest)),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of its overloads the sources use the plain one
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the sources use only the plain overload
     readdirSync: ((path: string) => (count(path), readdirSync(path))) as typeof readdirSync,
   };
   await withFs(changed, async () => void (await work()));
   return opened;
 }
 
-// A program adopts orphans for the rest of its life, so what is done without that comes first.
+// Once a program adopts orphans it does so for the rest of its life, so the tests that leave orphans alone run first.
 for (const orphans of ['leave', 'adopt'] as const) {
-  describe('an ending beside many other processes', { skip: !isLinux }, () => {
+  describe('ending a process among many others', { skip: !isLinux }, () => {
     guardAgainstLeaks();
 
     test(`reads no more of /proc than on an empty machine, in a program that would ${orphans} orphans`, async () => {
@@ -49,7 +49,7 @@ for (const orphans of ['leave', 'adopt'] as const) {
         await child.closed;
       };
       await endOne();
-      // How many looks an ending takes depends on how fast its processes die, so the cheapest of several counts.
+      // How often an ending rescans /proc depends on how fast its processes die, so use the minimum of several runs.
       const cheapest = async () => {
         const counts: number[] = [];
         for (let round = 0; round < 5; round += 1) counts.push(await countingProc(endOne));
@@ -57,14 +57,15 @@ for (const orphans of ['leave', 'adopt'] as const) {
       };
       const alone = await cheapest();
       await using _ = await Crowd.idle(crowdSize);
-      const beside = await cheapest();
+      const crowded = await cheapest();
       assert.ok(alone > 0, 'counts nothing');
-      // A look at the crowd opens at least a file of each. Orphans of other programs come and go meanwhile, and are looked at where they go.
-      assert.ok(beside < alone + crowdSize / 2, `${alone} files alone, ${beside} beside ${crowdSize} processes`);
+      // Scanning the crowd would open at least one file per process. Half of that leaves room for orphans of other programs, which are
+      // inspected when they are adopted.
+      assert.ok(crowded < alone + crowdSize / 2, `${alone} files alone, ${crowded} among ${crowdSize} processes`);
     });
   });
 
-  describe('endings beside processes that come and go', () => {
+  describe('ending processes while others come and go', () => {
     guardAgainstLeaks();
 
     const ways: [BackendName, number][] =
@@ -76,7 +77,7 @@ for (const orphans of ['leave', 'adopt'] as const) {
         : [['linux', 1_000]];
     for (const [name, count] of ways) {
       if (name === 'linux' && !isLinux) continue;
-      test(`${count} of them name no stranger as a survivor, by the ${name} backend that would ${orphans} orphans`, async () => {
+      test(`reports no unrelated survivor in ${count} endings, ${name} backend, orphans: ${orphans}`, async () => {
         await using _ = await Crowd.churn(3);
         const backend = createBackend(name, { clock: systemClock, orphans });
         const counter = { output() {}, dropped() {} };

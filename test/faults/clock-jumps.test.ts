@@ -1,5 +1,5 @@
-// The machine's clock is set, an hour forward or back, while processes run: nothing ends early, nothing waits for an hour, and no ending is
-// before its beginning.
+// The system clock jumps an hour forward or back while processes run: nothing ends early, nothing waits for an hour, and no process ends
+// before it started.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -20,9 +20,9 @@ for (const [direction, jumpMs] of [
   describe(`when the clock is set ${direction} by an hour`, { concurrency: true }, () => {
     guardAgainstLeaks();
 
-    test('a process that was asked to end has all of its grace', async () => {
+    test('a terminated process gets its full grace period', async () => {
       await using jumping = await Jumping.open(jumpMs);
-      // Goes on only when told, which is after the jump, and well before the grace is over.
+      // Exits only when it reads a line, which the test writes after the jump and well within the grace period.
       await using child = await jumping.client.start({
         ...shell('trap "read -r _; exit 7" TERM; echo ready; while :; do sleep 0.01; done'),
         io: openPipe,
@@ -30,12 +30,12 @@ for (const [direction, jumpMs] of [
       await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
       await child.terminate({ forceAfterMs: 10_000 });
       await jumping.jump();
-      await child.write('go on\n');
+      await child.write('exit\n');
       const ending = await child.closed;
       assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [7, 'terminated']);
     });
 
-    test('a process that does not end when asked is forced after its grace', async () => {
+    test('a process that ignores SIGTERM is killed after its grace period', async () => {
       await using jumping = await Jumping.open(jumpMs);
       await using child = await jumping.client.start(shell('trap "" TERM; echo ready; while :; do sleep 0.1; done'));
       await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
@@ -45,7 +45,7 @@ for (const [direction, jumpMs] of [
       assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'terminated']);
     });
 
-    test('a call with a limit of its own is answered when that is over', async () => {
+    test('a call with its own time limit is answered when the limit expires', async () => {
       await using jumping = await Jumping.open(jumpMs);
       await using child = await jumping.client.start(shell('sleep 0.5; echo noise; sleep 600'));
       const waiting = [child.endedWithin(1_000), child.read({ afterSeq: 1, waitMs: 1_000 })];
@@ -54,7 +54,7 @@ for (const [direction, jumpMs] of [
       assert.equal(ended, undefined);
     });
 
-    test('a process that prints is not idle, and one that does not is', async () => {
+    test('a process that prints is not idle, and a silent one is', async () => {
       await using jumping = await Jumping.open(jumpMs);
       const printing = await jumping.client.start({ ...shell('while :; do echo; sleep 0.05; done'), idleTimeoutMs: 60_000 });
       const silent = await jumping.client.start({ ...shell('sleep 600'), idleTimeoutMs: 1_000 });
@@ -71,7 +71,7 @@ for (const [direction, jumpMs] of [
       await reading;
     });
 
-    test('all output of a process on a terminal comes, and its ending is not before its beginning', async () => {
+    test('all output of a process on a terminal arrives, and the process does not end before it started', async () => {
       await using jumping = await Jumping.open(jumpMs);
       await using child = await jumping.client.start({ ...shell('read -r _; seq 1 1000'), io: terminal });
       await jumping.jump();
@@ -85,7 +85,7 @@ for (const [direction, jumpMs] of [
   });
 }
 
-/** A server whose clock can be set, and a client of it. */
+/** A server whose clock can be set, with a client connected to it. */
 class Jumping implements AsyncDisposable {
   readonly server: SluiceServer;
   readonly client: Client;
@@ -101,7 +101,7 @@ class Jumping implements AsyncDisposable {
     return new Jumping(server, await connect(server.url));
   }
 
-  /** Resolves when the server's clock shows another time: in its log. */
+  /** Resolves when the jump shows in the timestamps of the server's log. */
   async jump(): Promise<void> {
     const hourOf = (line: string | undefined) => Date.parse(String((JSON.parse(line ?? '{}') as { time?: string }).time));
     this.server.child.kill('SIGUSR2');

@@ -1,4 +1,4 @@
-// Promise 3 over time: what clients that have gone waited for, and processes that are long forgotten, cost the server nothing.
+// Promise 3 over time: pending calls of disconnected clients, and processes forgotten long ago, cost the server nothing.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,13 +10,13 @@ import { resultOf } from '../support/raw-peer.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
-/** Far above what a server's memory differs by from one look to the next. */
+/** Far above the noise between two measurements of a server's memory. */
 const noticeableMiB = 6;
 
 async function assertLight(target: FuzzTarget, beforeMiB: number): Promise<void> {
   await eventually(async () => {
     const { liveMiB } = await target.belongings();
-    assert.ok(liveMiB < beforeMiB + noticeableMiB, `${liveMiB} MiB, there were ${beforeMiB}`);
+    assert.ok(liveMiB < beforeMiB + noticeableMiB, `${liveMiB} MiB, up from ${beforeMiB} MiB`);
   });
 }
 
@@ -27,7 +27,7 @@ describe('a server keeps nothing', () => {
     ['process/wait', {}],
     ['process/read', { afterSeq: 9, waitMs: 100_000_000 }],
   ] as const) {
-    test(`for clients that have gone while they waited with ${method} for a process that goes on`, async () => {
+    test(`for clients that disconnected while a ${method} was pending on a running process`, async () => {
       await using target = await FuzzTarget.start();
       await using owner = await overUnixSocket(target.unixUrl);
       await owner.greet();
@@ -46,7 +46,7 @@ describe('a server keeps nothing', () => {
     });
   }
 
-  test('of processes that were watched and are forgotten, while the watcher stays', async () => {
+  test('of watched processes it has forgotten, while the watcher stays connected', async () => {
     await using target = await FuzzTarget.start();
     await using owner = await overUnixSocket(target.unixUrl);
     const { sessionId } = resultOf(await owner.greet());

@@ -1,4 +1,4 @@
-// A server that runs out of descriptors refuses what it cannot do, with a reason, keeps what it has, and goes on when there are some again.
+// A server that runs out of descriptors refuses what it cannot do, with a reason, keeps what it has, and recovers once some are free.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { living } from '../support/processes.js';
 import { giveDescriptors, leaveDescriptors, setSoftLimit, takeDescriptors } from '../support/rlimits.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** More than any process needs, its guard included. */
+/** More than any process needs, including its watchdog. */
 const mostNeeded = 16;
 
 const kinds = [...bothKinds, ['a pipe with stdin', openPipe]] as const;
@@ -24,7 +24,7 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
   guardAgainstLeaks();
 
   for (const moment of ['first', 'later'] as const) {
-    test(`a ${moment} start is spawnFailed, and works again once there are some`, async () => {
+    test(`a ${moment} start fails with spawnFailed, and works again once some are free`, async () => {
       await using server = await SluiceServer.start('websocket');
       await using client = await connect(server.url);
       if (moment === 'later') await succeed(client);
@@ -35,7 +35,7 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
     });
   }
 
-  test('a start with any number of free ones either works whole or fails and gives all of them back', async () => {
+  test('with any number left, a start either works completely or fails and releases all it took', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     await succeed(client);
@@ -59,16 +59,16 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
     await eventually(() => assert.equal(openDescriptors(server), openBefore));
   });
 
-  test('nothing is started that would be left behind when the server is killed', async () => {
+  test('nothing is started that would outlive a killed server', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts: { reconnectMs: 0 } });
     await succeed(client);
-    const [guard] = watchdogsOf(pidOf(server));
-    await settled(async () => openDescriptors(server)); // those of the process that has ended are given back
+    const [watchdog] = watchdogsOf(pidOf(server));
+    await settled(async () => openDescriptors(server)); // wait until those of the ended process are closed
     takeDescriptors(pidOf(server));
-    process.kill(guard ?? assert.fail('no guard'), 'SIGKILL');
+    process.kill(watchdog ?? assert.fail('no watchdog'), 'SIGKILL');
     await eventually(async () => assert.deepEqual(watchdogsOf(pidOf(server)), []));
-    leaveDescriptors(pidOf(server), 2); // enough for a terminal, too few for a guard
+    leaveDescriptors(pidOf(server), 2); // enough for a terminal, too few for a watchdog
     assert.equal(await failureOf(client, { kind: 'pty', rows: 24, cols: 80 }), 'outOfResources');
     giveDescriptors(pidOf(server));
     const child = await client.start(shell('sleep 60'));
@@ -76,7 +76,7 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
     await eventually(async () => assert.deepEqual(await living([child.pid]), []));
   });
 
-  test('what runs can be steered, read and ended', async () => {
+  test('running processes can still be written to, read and ended', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     await using child = await client.start({ ...shell('while read -r line; do echo "got $line"; done'), io: openPipe });
@@ -98,9 +98,9 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
   for (const kind of ['websocket', 'unix'] as const) {
     for (const [how, take] of [
       ['when all are in use', takeDescriptors],
-      ['when there are more in use than allowed', (pid: number) => setSoftLimit(pid, { name: 'nofile', value: 4 })],
+      ['when more are in use than allowed', (pid: number) => setSoftLimit(pid, { name: 'nofile', value: 4 })],
     ] as const) {
-      test(`nobody gets in over a ${kind} ${how}; who is in stays, and others get in later`, async () => {
+      test(`no new client connects over a ${kind} ${how}; connected ones stay, and new ones connect later`, async () => {
         await using server = await SluiceServer.start(kind);
         await using client = await connect(server.url);
         await succeed(client);
@@ -118,18 +118,14 @@ describe('without descriptors', { concurrency: true, skip: fewerThan(1_024) }, (
 const namespace = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child'];
 const initFixture = fileURLToPath(new URL('../fixtures/starved-init.js', import.meta.url));
 
-// Where the kernel or a sandbox forbids namespaces there is no init to be.
+// Skipped where the kernel or a sandbox forbids namespaces.
 if (spawnSync('unshare', [...namespace, 'true']).status === 0) {
-  test(
-    'without descriptors as init of a container, looking for orphans fails and is tried again',
-    { skip: fewerThan(1_024) },
-    () => {
-      const { stdout, stderr, status } = spawnSync('unshare', [...namespace, process.execPath, initFixture], {
-        encoding: 'utf8',
-      });
-      assert.deepEqual([stdout, stderr, status], ['alive and collecting\n', '', 0]);
-    },
-  );
+  test('without descriptors as init of a container, looking for orphans fails and is retried', { skip: fewerThan(1_024) }, () => {
+    const { stdout, stderr, status } = spawnSync('unshare', [...namespace, process.execPath, initFixture], {
+      encoding: 'utf8',
+    });
+    assert.deepEqual([stdout, stderr, status], ['alive and collecting\n', '', 0]);
+  });
 }
 
 function pidOf(server: SluiceServer): number {
@@ -141,7 +137,7 @@ async function succeed(client: Client): Promise<void> {
   assert.deepEqual([stdout.text, ending.kind === 'code' && ending.code], ['fine\n', 0]);
 }
 
-/** Undefined when it could be started; then it ended well and with all its output. */
+/** Why the start failed, or undefined if it worked, in which case the process has exited with 0 and with complete output. */
 async function failureOf(client: Client, io: (typeof kinds)[number][1], more?: 'descriptor 3'): Promise<string | undefined> {
   const fd3 = Buffer.from('whole\n');
   const reader = {

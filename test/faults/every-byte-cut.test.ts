@@ -1,5 +1,5 @@
-// Promise 6 where it is hardest: the connection is cut after every single byte of what is said, in both directions, also of the greeting with
-// which a client comes back. Every byte of input and output comes once, and a start that was sent twice starts once.
+// Promise 6 where it is hardest: the connection is cut after every single byte, in both directions, also during the handshake of a
+// reconnecting client. Every byte of input and output arrives exactly once, and a start that was sent twice starts one process.
 
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** SLUICE_LONG=1 cuts greetings and starts at every byte, too; otherwise they are cut at every so many. Messages are always cut at every byte. */
+/** Handshakes and starts are cut at every 19th byte, or at every byte with SLUICE_LONG=1. Writes are always cut at every byte. */
 const sampledStep = process.env['SLUICE_LONG'] === '1' ? 1 : 19;
 
 /** Clients that share the work of one test. */
 const clients = 12;
 
-/** After so many numbers of bytes in a row at which no cut fell, what is said is over. */
+/** This many offsets in a row without a cut mean that the exchange is shorter than the offset. */
 const beyondTheEnd = 4;
 
 guardAgainstLeaks();
@@ -33,25 +33,25 @@ for (const kind of ['websocket', 'unix'] as const) {
     after(async () => server[Symbol.asyncDispose]());
 
     for (const direction of ['toServer', 'toClient'] as const) {
-      test(`at every byte ${direction} of a write and its echo: each comes once`, async (context) => {
+      test(`at every byte ${direction} of a write and its echo delivers each exactly once`, async (context) => {
         const cuts = await inTurns(1, (first, step) => writes(server, { direction, first, step, isGreeting: false }));
         context.diagnostic(`${cuts} cuts`);
         assert.ok(cuts > 60, 'shorter than any message could be');
       });
 
-      test(`at bytes ${direction} of the greeting with which a client comes back: each comes once`, async (context) => {
+      test(`at bytes ${direction} of a reconnecting handshake delivers each write and echo exactly once`, async (context) => {
         const cuts = await inTurns(sampledStep, (first, step) => writes(server, { direction, first, step, isGreeting: true }));
         context.diagnostic(`${cuts} cuts`);
-        assert.ok(cuts * sampledStep > 60, 'shorter than any greeting could be');
+        assert.ok(cuts * sampledStep > 60, 'shorter than any handshake could be');
       });
 
-      test(`at bytes ${direction} of a start and all that comes of it: it is started once`, async (context) => {
+      test(`at bytes ${direction} of a start and everything that follows starts one process`, async (context) => {
         const cuts = await inTurns(sampledStep, (first, step) => starts(server, { direction, first, step }));
         context.diagnostic(`${cuts} cuts`);
         assert.ok(cuts * sampledStep > 60, 'shorter than any start could be');
       });
 
-      test(`at bytes ${direction} of a release: it is released once, and its client learns where to`, async (context) => {
+      test(`at bytes ${direction} of a release releases once, and the client gets the new session id`, async (context) => {
         const cuts = await inTurns(2, (first, step) => releases(server, { direction, first, step }));
         context.diagnostic(`${cuts} cuts`);
         assert.ok(cuts > 20, 'shorter than any release could be');
@@ -60,7 +60,7 @@ for (const kind of ['websocket', 'unix'] as const) {
   });
 }
 
-/** Every `step`th number of bytes, shared among the clients; gives how many cuts fell. */
+/** Runs every `step`th offset, shared among the clients; returns the number of cuts made. */
 async function inTurns(step: number, run: (first: number, step: number) => Promise<number>): Promise<number> {
   const counts = await Promise.all(Array.from({ length: clients }, (_, index) => run(index * step, clients * step)));
   return counts.reduce((sum, count) => sum + count, 0);
@@ -89,9 +89,9 @@ async function writes(server: SluiceServer, series: Series & { readonly isGreeti
     cutter.plan(...(isGreeting ? [{ direction, afterBytes: 0 }, cut] : [cut]));
     assert.equal(await child.write(line), 'accepted');
     await eventually(() => assert.equal(seen, written));
-    const hasFallen = cutter.pending === 0;
+    const wasCut = cutter.pending === 0;
     cutter.plan();
-    return hasFallen;
+    return wasCut;
   });
   await child.closeStdin();
   await reading;
@@ -112,10 +112,10 @@ async function starts(server: SluiceServer, series: Series): Promise<number> {
     cutter.plan({ direction: series.direction, afterBytes });
     const script = `echo ${afterBytes} >> ${file}; echo out; echo err >&2; exit 3`;
     const { stdout, stderr, ending } = await client.run(['sh', '-c', script], { env });
-    const hasFallen = cutter.pending === 0;
+    const wasCut = cutter.pending === 0;
     cutter.plan();
     assert.deepEqual([stdout.text, stderr.text, ending.kind === 'code' && ending.code], ['out\n', 'err\n', 3]);
-    return hasFallen;
+    return wasCut;
   });
   assert.equal(readFileSync(file, 'utf8'), expected);
   rmSync(folder, { recursive: true });
@@ -130,23 +130,23 @@ async function releases(server: SluiceServer, series: Series): Promise<number> {
     const child = await client.start({ ...shell('exec sleep 600'), id: `${series.direction}-${afterBytes}` });
     cutter.plan({ direction: series.direction, afterBytes });
     const { sessionId } = await child.release();
-    const hasFallen = cutter.pending === 0;
+    const wasCut = cutter.pending === 0;
     cutter.plan();
     await using found = await direct.attach(child.id, { sessionId, role: 'drive' });
     await found.terminate({ forceAfterMs: 0 });
     assert.equal((await found.closed).kind, 'signal');
-    return hasFallen;
+    return wasCut;
   });
 }
 
-/** Goes on until no cut falls any more; gives how many fell. */
+/** Cuts at increasing offsets until they lie beyond the end of the exchange; returns the number of cuts made. */
 async function cutAlong({ first, step }: Series, cutAt: (afterBytes: number) => Promise<boolean>): Promise<number> {
   let cuts = 0;
   let misses = 0;
   for (let afterBytes = first; misses < beyondTheEnd; afterBytes += step) {
-    const hasFallen = await cutAt(afterBytes);
-    misses = hasFallen ? 0 : misses + 1;
-    if (hasFallen) cuts += 1;
+    const wasCut = await cutAt(afterBytes);
+    misses = wasCut ? 0 : misses + 1;
+    if (wasCut) cuts += 1;
   }
   return cuts;
 }

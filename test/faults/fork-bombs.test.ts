@@ -1,5 +1,5 @@
-// Programs that multiply or go on as their own children, faster than anybody can look: ended to the last one, and that was checked. Each is
-// bounded by a limit of the kernel's and by a counter of its own, so that a failure here stays a failure of this test.
+// Programs that multiply, or keep replacing themselves by a child, faster than /proc can be scanned: every last process is ended before the
+// server reports `closed`. Each program is bounded by `ulimit -u` and by its own counter, so that a failure here stays within this test.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,16 +13,16 @@ import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** Writes how often it has gone on, and goes on. `$1` is how it starts itself again. */
-const runner = (limit: number, again: string) => `
+/** Counts its generations in a file, starts itself as a background child, and exits. `launcher` is the prefix of that start. */
+const runner = (limit: number, launcher: string) => `
 ulimit -u 4096 2>/dev/null
 n=$((n + 1)); export n
 echo $n > "$FOLDER/next" && mv "$FOLDER/next" "$FOLDER/count"
-[ $n -lt ${limit} ] && { ${again} sh "$0" & }
+[ $n -lt ${limit} ] && { ${launcher} sh "$0" & }
 exit 0
 `;
 
-/** Two of each, down to a depth; all of them stay. Half of them leave their session. */
+/** A binary tree of processes that keep running. Half of them leave their session. */
 const tree = `
 ulimit -u 4096 2>/dev/null
 trap '' TERM HUP INT
@@ -40,7 +40,7 @@ describe('a program that multiplies', { concurrency: true }, () => {
   guardAgainstLeaks();
 
   for (const [kind, io] of bothKinds) {
-    test(`in all directions and ignores requests is ended whole, on ${kind}`, async () => {
+    test(`as a tree that ignores SIGTERM is ended completely, on ${kind}`, async () => {
       await using bomb = await Bomb.prepare(tree);
       await using server = await SluiceServer.start('unix');
       await using client = await connect(server.url);
@@ -53,12 +53,12 @@ describe('a program that multiplies', { concurrency: true }, () => {
     });
   }
 
-  for (const [what, again] of [
+  for (const [where, launcher] of [
     ['in its session', ''],
-    ['in a session of its own each time', 'setsid'],
+    ['in a new session each time', 'setsid'],
   ] as const) {
-    test(`by going on as its own child, ${what}, is ended, and is not said to be before it is`, async () => {
-      await using bomb = await Bomb.prepare(runner(20_000, again));
+    test(`by replacing itself with a child, ${where}, is ended, and not reported closed before that`, async () => {
+      await using bomb = await Bomb.prepare(runner(20_000, launcher));
       await using server = await SluiceServer.start('unix');
       await using client = await connect(server.url);
       await using child = await client.start({ argv: ['sh', '-c', `n=0 sh ${bomb.script}; sleep 600`], env: bomb.env });
@@ -68,7 +68,7 @@ describe('a program that multiplies', { concurrency: true }, () => {
       const { count } = bomb;
       assert.equal(await settled(() => bomb.count), count);
       assert.deepEqual(await bomb.processes(), []);
-      assert.ok(count < 20_000, 'it was ended, and did not end by itself');
+      assert.ok(count < 20_000, 'stopped at its own limit instead of being ended');
     });
   }
 });
@@ -76,7 +76,7 @@ describe('a program that multiplies', { concurrency: true }, () => {
 describe('a program that multiplies', () => {
   guardAgainstLeaks();
 
-  test('by going on as its own child, in a session of its own each time, ends with a server that is killed', async () => {
+  test('by replacing itself with a child, in a new session each time, ends with a killed server', async () => {
     await using bomb = await Bomb.prepare(runner(20_000, 'setsid'));
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
@@ -86,12 +86,12 @@ describe('a program that multiplies', () => {
     await eventually(async () => {
       const { count } = bomb;
       assert.deepEqual([await bomb.processes(), await settled(() => bomb.count)], [[], count]);
-      assert.ok(count < 20_000, 'it was ended, and did not end by itself');
+      assert.ok(count < 20_000, 'stopped at its own limit instead of being ended');
     });
   });
 });
 
-/** A script in a folder of its own, by whose name its processes are known. */
+/** A script in its own folder; its processes are recognised by the script's path in their command line. */
 class Bomb implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-'));
   readonly script = join(this.folder, 'script');
@@ -115,7 +115,7 @@ class Bomb implements AsyncDisposable {
     return Number(this.read('count'));
   }
 
-  /** Pids of its own that live. */
+  /** Pids of its running processes. */
   async processes(): Promise<number[]> {
     const { entries } = await readProcTable();
     return entries.filter(({ pid, isZombie }) => !isZombie && commandOf(pid).includes(this.script)).map(({ pid }) => pid);

@@ -1,4 +1,4 @@
-// A disk without room for logs: work goes on, whoever can be told is told, and nothing stays open.
+// A disk without room for logs: work continues, the failure is reported where there is still a way to, and no file stays open.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -23,7 +23,7 @@ const canMount = spawnSync('unshare', [...namespace, 'mount', '-t', 'tmpfs', 'tm
 describe('a full disk', () => {
   guardAgainstLeaks();
 
-  test('behind the server’s log does not keep it from serving, nor from ending well', async () => {
+  test('behind the server’s log does not keep it from serving or from exiting with 0', async () => {
     const full = openSync('/dev/full', 'w');
     await using server = await SluiceServer.start('websocket', ['--log-level', 'debug'], { stderr: full });
     closeSync(full);
@@ -35,7 +35,7 @@ describe('a full disk', () => {
     assert.equal(await server.stop(), 0);
   });
 
-  test('behind the server’s stdout keeps it from starting: nobody would know where it is', () => {
+  test('behind the server’s stdout makes it fail to start, because it cannot print its address', () => {
     const full = openSync('/dev/full', 'w');
     const { status } = spawnSync(process.execPath, ['--', program, 'serve', '--listen', 'ws://127.0.0.1:0'], {
       stdio: ['ignore', full, 'ignore'],
@@ -59,7 +59,7 @@ describe('a full disk', () => {
     ],
     ['atOnce', { refused: 'ENOSPC', openLogs: 0 }],
   ] as const) {
-    test(`behind a run’s log, ${moment === 'later' ? 'full in the middle of it' : 'full before it'}`, { skip: whyNot() }, () => {
+    test(`behind a run’s log ${moment === 'later' ? 'lets the run complete' : 'refuses a new run'}`, { skip: whyNot() }, () => {
       const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
       const args = ['sh', '-c', onTinyDisk, 'sh', folder, process.execPath, fixture, moment];
       const { stdout, stderr } = spawnSync('unshare', [...namespace, ...args], { encoding: 'utf8' });
@@ -69,7 +69,7 @@ describe('a full disk', () => {
   }
 
   test(
-    'behind a run’s log is told once on stderr by the command line, and the run’s own status is kept',
+    'behind a run’s log is reported once on stderr by the command line, which keeps the run’s exit status',
     { skip: whyNot() },
     () => {
       const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
@@ -98,7 +98,7 @@ describe('a full disk', () => {
     },
   );
 
-  test('that shows only when a run’s log is closed is no reason to lose the outcome', async () => {
+  test('that shows only when a run’s log is closed does not lose the outcome', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     await using client = connectInProcess();
     const run = startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt: 'hello', logDir: folder });
@@ -113,5 +113,5 @@ describe('a full disk', () => {
 });
 
 function whyNot(): string | false {
-  return canMount ? false : 'a disk of its own takes a mount, which is not allowed here';
+  return canMount ? false : 'a separate disk needs a mount, which is not allowed here';
 }

@@ -1,4 +1,4 @@
-// Whatever comes over the wire: no crash, no hang, no request without its one answer, nothing left behind.
+// Arbitrary input on the wire causes no crash and no hang, every request gets exactly one response, and nothing is left behind.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 describe('a server that is sent anything at all', () => {
   guardAgainstLeaks();
 
-  test('answers what can be answered and survives the rest; `npm run fuzz` is the long one', async () => {
+  test('answers what can be answered and survives the rest; `npm run fuzz` is the long version', async () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
     const { inputs, failure } = await runCampaign({ seed, inputs: 2_000 });
     const which = failure?.case === undefined ? '--inputs 2000' : `--case ${failure.case.index}`;
@@ -21,12 +21,12 @@ describe('a server that is sent anything at all', () => {
 });
 
 describe('the fuzzer', () => {
-  test('makes the same case of the same seed and number', () => {
+  test('makes the same case from the same seed and index', () => {
     for (const index of [0, 1, 2, 99]) assert.deepEqual(makeCase(7, index), makeCase(7, index));
     assert.notDeepEqual(makeCase(7, 1).inputs, makeCase(8, 1).inputs);
   });
 
-  test('notices answers that are missing, doubled, unasked for, or of a broken server', () => {
+  test('notices responses that are missing, duplicate, unsolicited, or internal errors', () => {
     const request = { kind: 'request', id: 'a' } as const;
     const book = (...answers: unknown[]) => {
       const written = new ReplyBook();
@@ -46,7 +46,7 @@ describe('the fuzzer', () => {
     assert.match(book(refusal, { id: 'a', error: { data: { kind: 'internalError' } } })[0] ?? '', /^an internal error/);
   });
 
-  test('reads messages by itself', () => {
+  test('classifies messages without the server’s parser', () => {
     for (const [text, kind] of [
       ['{"id":0,"method":"x"}', 'request'],
       ['{"id":null,"method":"x"}', 'malformed'],

@@ -1,4 +1,4 @@
-// Promise 5, seen from outside: whatever ends the program that hosts the processes, none of them survives it.
+// Promise 5, seen from outside: no process survives the program that hosts it, however that program ends.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -34,7 +34,7 @@ for (const backend of ['linux', 'portable'] as const) {
       });
     }
 
-    test('a watchdog that was killed is replaced and does its work', async () => {
+    test('after its watchdog was killed and replaced, nothing it started survives', async () => {
       const { host, pids } = await startHost(backend, 'wait');
       const processes = await identify(pids);
       const [watchdog] = watchdogsOf(host.pid);

@@ -1,5 +1,5 @@
-// A client that comes back when the server has forgotten what it was reading is told the rest, or that there is none to tell. It is not left
-// waiting, and does not take what it has for the whole.
+// A client that reconnects after the server has forgotten the process it was reading gets the rest of the output, or learns that it is
+// lost. It does not wait forever, and does not take partial output for complete.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,14 +13,14 @@ import { overWebSocket } from '../support/raw-connections.js';
 import { SluiceServer } from '../support/sluice-server.js';
 import { outputText } from '../support/output-text.js';
 
-/** Each try to come back is cut at its first byte, and the next one follows after a tenth of a second: a second of absence. */
+/** Each attempt to reconnect is cut at its first byte, and the next follows after 100 ms: the client is away for a second. */
 const absence = Array.from({ length: 11 }, () => ({ direction: 'toServer', afterBytes: 0 }) as const);
 
-describe('a client that comes back too late', { concurrency: true }, () => {
+describe('a client that reconnects late', { concurrency: true }, () => {
   guardAgainstLeaks();
 
   for (const kind of ['websocket', 'unix'] as const) {
-    test(`for a process that ended meanwhile and is forgotten reads it to its end, over a ${kind}`, async () => {
+    test(`reads a process to its end that ended and was forgotten while it was away, over a ${kind}`, async () => {
       await using server = await SluiceServer.start(kind, ['--keep-closed-ms', '100']);
       await using cutter = await ByteCutter.open(server.url);
       await using client = await connect(cutter.url);
@@ -36,11 +36,11 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     });
   }
 
-  test('for a process whose end another connection of its session has heard takes it for lost, and goes on with the others', async () => {
+  test('reports a process as lost whose end another connection acknowledged, and keeps the others', async () => {
     await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '50', '--allow-host', '127.0.0.1']);
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
-    await using child = await client.start({ ...shell('echo early; read -r line; exit 0'), io: openPipe, id: 'heard' });
+    await using child = await client.start({ ...shell('echo early; read -r line; exit 0'), io: openPipe, id: 'acked' });
     await using other = await client.start({ ...shell('exec cat'), io: openPipe });
     assert.equal((await child.collectUntil({ deadlineMs: 20_000, text: 'early' })).reason, 'text');
     const [{ sessionId = '' } = {}] = await client.list({ scope: 'all' });
@@ -48,12 +48,12 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     const unblock = proxy.block();
     {
       await using peer = await overWebSocket(server.url);
-      await peer.greet({ resumeSessionId: sessionId, takeover: true, cursors: { heard: 1 }, capabilities: { acks: true } });
-      await peer.request('process/closeStdin', { processId: 'heard' });
-      const { params } = await peer.notification('process/closed', 'heard');
+      await peer.greet({ resumeSessionId: sessionId, takeover: true, cursors: { acked: 1 }, capabilities: { acks: true } });
+      await peer.request('process/closeStdin', { processId: 'acked' });
+      const { params } = await peer.notification('process/closed', 'acked');
       peer.send(JSON.stringify({ method: 'process/ack', params }));
       await eventually(async () =>
-        assert.match(JSON.stringify(await peer.request('process/read', { processId: 'heard' })), /error/),
+        assert.match(JSON.stringify(await peer.request('process/read', { processId: 'acked' })), /error/),
       );
     }
     unblock();
@@ -65,7 +65,7 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     assert.equal((await other.collectUntil({ deadlineMs: 20_000, text: 'still here' })).reason, 'text');
   });
 
-  test('to hear that it has joined somebody else’s process joins it all the same', async () => {
+  test('still attaches to another client’s process when the request was cut', async () => {
     await using server = await SluiceServer.start('unix');
     await using cutter = await ByteCutter.open(server.url);
     await using client = await connect(cutter.url);
@@ -77,7 +77,7 @@ describe('a client that comes back too late', { concurrency: true }, () => {
     assert.equal((await joined.collectUntil({ deadlineMs: 20_000, text: 'shared' })).reason, 'text');
   });
 
-  test('for one process goes on with the others, and with what it had not yet sent', async () => {
+  test('keeps its other processes, and sends the requests made while it was away', async () => {
     await using server = await SluiceServer.start('unix', ['--keep-closed-ms', '100']);
     await using cutter = await ByteCutter.open(server.url);
     await using client = await connect(cutter.url);

@@ -1,5 +1,5 @@
-// Clients that go away in the middle of whatever they were doing, or stand still without going away. What they leave behind is nothing, and
-// nobody else notices.
+// Clients that disconnect in the middle of a conversation, or stop reading without disconnecting. They leave nothing behind and do not
+// affect other clients.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import { SluiceServer } from '../support/sluice-server.js';
 const shell = (script: string, more: object = {}) => ({ argv: ['sh', '-c', script], cwd: '/', env, tty: false, ...more });
 const chunk = Buffer.alloc(100_000, 'x').toString('base64');
 
-/** A whole conversation. Its client goes after each of its lines, and in the middle of each. */
+/** A complete conversation. The client disconnects after each line, and in the middle of each. */
 const conversation = [
   { id: 1, method: 'initialize', params: { clientName: 'raw' } },
   { method: 'initialized' },
@@ -37,18 +37,18 @@ const conversation = [
   { id: 13, method: 'session/close', params: {} },
 ].map((message) => JSON.stringify(message));
 
-/** What becomes of a connection at its end. */
+/** How the client disconnects. `deafReset` has never read anything. */
 type Leaving = 'reset' | 'end' | 'deafReset';
 const leavings: readonly Leaving[] = ['reset', 'end', 'deafReset'];
 
-/** Time in which a conversation gets somewhere before it is broken off. */
+/** How long a conversation may proceed before the client disconnects. */
 const talkMs = 50;
 
-describe('a client that goes away', { concurrency: true }, () => {
+describe('a client that disconnects', { concurrency: true }, () => {
   guardAgainstLeaks();
 
   for (const kind of ['websocket', 'unix'] as const) {
-    test(`after and within every message, in every way, over a ${kind}, leaves nothing`, async () => {
+    test(`after and within every message, in every way, over a ${kind}, leaves nothing behind`, async () => {
       await using server = await SluiceServer.start(kind, ['--log-level', 'error']);
       await using client = await connect(server.url);
       await client.run(['true'], { env });
@@ -60,13 +60,13 @@ describe('a client that goes away', { concurrency: true }, () => {
       await eventually(async () => {
         const others = (await client.list({ scope: 'all' })).filter(({ argv }) => argv[0] !== 'true');
         assert.deepEqual(others, []);
-        assert.deepEqual([childrenOf(server.child.pid).length, descriptorCount(server.child.pid)], [1, descriptors]); // its guard
+        assert.deepEqual([childrenOf(server.child.pid).length, descriptorCount(server.child.pid)], [1, descriptors]); // the watchdog
       });
       assert.deepEqual(server.log, []);
     });
   }
 
-  test('without a word while it is sent a flood, is noticed by nobody', async () => {
+  test('by being killed while it receives a flood does not affect others', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const commands = Array.from({ length: 8 }, () => startSluice(['exec', '--connect', server.url, '--', 'yes']));
@@ -78,16 +78,16 @@ describe('a client that goes away', { concurrency: true }, () => {
     await Promise.all(commands.map((command) => ended(command)));
     const { stdout } = await client.run(['echo', 'fine'], { env });
     assert.equal(stdout.text, 'fine\n');
-    // Their sessions wait for them to come back; they are told apart by what they run.
+    // The sessions of the killed clients are kept for a reconnect, so their `yes` is still listed.
     assert.deepEqual(new Set((await client.list({ scope: 'all' })).map(({ argv }) => argv[0])), new Set(['echo', 'yes']));
   });
 });
 
-describe('a client that stands still', { concurrency: true }, () => {
+describe('a stopped client', { concurrency: true }, () => {
   guardAgainstLeaks();
 
   for (const kind of ['websocket', 'unix'] as const) {
-    test(`over a ${kind} holds its own process back, and misses nothing when it goes on`, async () => {
+    test(`over a ${kind} holds back only its own process, and misses nothing when it continues`, async () => {
       await using server = await SluiceServer.start(kind);
       await using other = await connect(server.url);
       const lines = 400_000;
@@ -104,11 +104,11 @@ describe('a client that stands still', { concurrency: true }, () => {
       if (!command.stdout.closed) await once(command.stdout, 'close');
       const seen = Buffer.concat(pieces).toString();
       const expected = Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('');
-      assert.ok(seen === expected, `${seen.length} of ${expected.length} characters, ${waiting} when it stood still`);
+      assert.ok(seen === expected, `${seen.length} of ${expected.length} characters, ${waiting} while stopped`);
     });
   }
 
-  test('for good is ended like any other, with its process', async () => {
+  test('that is killed loses its process like any other', async () => {
     await using server = await SluiceServer.start('unix', ['--detach-grace-ms', '100']);
     await using other = await connect(server.url);
     const command = startSluice(['exec', '--connect', server.url, '--', 'yes']);
@@ -139,7 +139,7 @@ async function talkOverWebSocket(url: string, count: number, leaving: Leaving): 
   await once(socket, 'open');
   if (leaving === 'deafReset') socket.pause();
   for (const line of conversation.slice(0, count)) socket.send(line);
-  // A fragment that is never finished: the message's middle.
+  // A fragment without its final frame cuts the message in the middle.
   socket.send(conversation[count]?.slice(0, conversation[count].length / 2) ?? '', { fin: false });
   await sleep(talkMs);
   if (leaving === 'end') socket.close();

@@ -1,4 +1,4 @@
-// A machine without room for another process, or without memory for one: the start is refused with a reason, and the server goes on.
+// When the process limit is reached or memory runs out, a start is refused with a reason, and the server keeps working.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -13,42 +13,42 @@ import { descriptorCount } from '../support/proc.js';
 import { setSoftLimit } from '../support/rlimits.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 
-/** Root may start processes beyond any limit, so the server is somebody else then. */
-const somebodyElse = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+/** Runs the server as an ordinary user, because RLIMIT_NPROC does not apply to root. */
+const asOrdinaryUser = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
 
-/** Why nobody else could be the server, or false. */
-const cannotBeElse = reasonAgainst([...somebodyElse, process.execPath, program, '--version']);
+/** Why the server cannot run as that user, or false. */
+const cannotSwitchUser = reasonAgainst([...asOrdinaryUser, process.execPath, program, '--version']);
 
 const failingLibc = fileURLToPath(new URL('../fixtures/failing-libc.js', import.meta.url));
 
 describe('a server', { concurrency: true }, () => {
   guardAgainstLeaks();
 
-  test('that may have no more processes says so, keeps those it has, and goes on later', { skip: cannotBeElse }, async () => {
-    await using server = await SluiceServer.start('websocket', [], { wrapper: somebodyElse });
+  test('at its process limit refuses starts, keeps its processes, and recovers', { skip: cannotSwitchUser }, async () => {
+    await using server = await SluiceServer.start('websocket', [], { wrapper: asOrdinaryUser });
     await using client = await connect(server.url);
     const pid = server.child.pid ?? 0;
     await using running = await client.start({ ...shell('exec cat'), io: openPipe });
-    setSoftLimit(pid, { name: 'nproc', value: 1, as: somebodyElse });
+    setSoftLimit(pid, { name: 'nproc', value: 1, as: asOrdinaryUser });
     for (const [, io] of bothKinds) assert.match(await problemOf(client, io), /outOfResources .*EAGAIN/);
     await running.write('still here');
     assert.equal((await running.collectUntil({ deadlineMs: 20_000, text: 'here' })).reason, 'text');
-    setSoftLimit(pid, { name: 'nproc', value: 'hard', as: somebodyElse });
+    setSoftLimit(pid, { name: 'nproc', value: 'hard', as: asOrdinaryUser });
     await succeeds(client);
   });
 
-  test('whose first process cannot be guarded for want of another says so', { skip: cannotBeElse }, async () => {
-    await using server = await SluiceServer.start('websocket', [], { wrapper: somebodyElse });
+  test('that cannot start a watchdog refuses its first process with that reason', { skip: cannotSwitchUser }, async () => {
+    await using server = await SluiceServer.start('websocket', [], { wrapper: asOrdinaryUser });
     await using client = await connect(server.url);
     const pid = server.child.pid ?? 0;
-    setSoftLimit(pid, { name: 'nproc', value: 1, as: somebodyElse });
+    setSoftLimit(pid, { name: 'nproc', value: 1, as: asOrdinaryUser });
     assert.match(await problemOf(client, bothKinds[0][1]), /outOfResources no guard/);
-    setSoftLimit(pid, { name: 'nproc', value: 'hard', as: somebodyElse });
+    setSoftLimit(pid, { name: 'nproc', value: 'hard', as: asOrdinaryUser });
     await succeeds(client);
   });
 
   for (const failure of ['posix_spawn ENOMEM', 'posix_spawn EAGAIN', 'pipe2 ENFILE', 'pipe2 ENOMEM', 'ptsname_r ENOMEM']) {
-    test(`whose machine answers ${failure} says so, gives everything back, and goes on later`, async () => {
+    test(`refuses a start when the kernel fails with ${failure}, leaks nothing, and recovers`, async () => {
       const launch = { node: ['--import', failingLibc], env: { LIBC_FAILURE: failure } };
       await using server = await SluiceServer.start('websocket', [], launch);
       await using client = await connect(server.url);
@@ -62,7 +62,7 @@ describe('a server', { concurrency: true }, () => {
           ? [openPipe]
           : [openPipe, terminal];
       const isRefused = async (io: Io) => assert.match(await problemOf(client, io), new RegExp(`outOfResources .*${errno}`));
-      for (const io of failing) await eventually(async () => isRefused(io)); // the signal may take its time
+      for (const io of failing) await eventually(async () => isRefused(io)); // the signal arrives asynchronously
       await eventually(() => assert.equal(descriptorCount(server.child.pid), descriptors));
       server.child.kill('SIGUSR2');
       await eventually(async () => succeeds(client));

@@ -1,4 +1,4 @@
-// Processes that lose their parents: they come to the server, which ends and collects them.
+// Processes that lose their parents are adopted by the server, which ends and reaps them.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,10 +12,10 @@ import { SluiceServer, program } from '../support/sluice-server.js';
 
 const isLinux = loadLibc() !== undefined;
 
-describe('a program whose children are orphans at once', { skip: !isLinux }, () => {
+describe('a program whose children are orphaned at once', { skip: !isLinux }, () => {
   guardAgainstLeaks();
 
-  test('piles up no zombies in the server, and other connections work beside it', async () => {
+  test('piles up no zombies in the server and does not disturb other connections', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     await using other = await connect(server.url);
@@ -25,7 +25,7 @@ describe('a program whose children are orphans at once', { skip: !isLinux }, () 
     for (let round = 0; round < 50; round += 1) {
       const { stdout } = await other.run(['echo', String(round)], { env });
       assert.equal(stdout.text, `${round}\n`);
-      // Again and again the server has caught up, so they do not grow in number.
+      // The server keeps catching up, so the number of zombies stays bounded.
       await eventually(() => assert.ok(zombies() < 20));
     }
     await child.terminate();
@@ -37,9 +37,9 @@ describe('a program whose children are orphans at once', { skip: !isLinux }, () 
 describe('a tree that is hard to follow', { skip: !isLinux }, () => {
   guardAgainstLeaks();
 
-  /** What the script's processes print, a pid each. */
+  /** A script, and how many pids its processes print. */
   const families = [
-    ['a server of its own with a process', `"$NODE" "$SLUICE" exec -- sh -c 'echo $$; exec sleep 600' & wait`, 1],
+    ['a nested server with a process', `"$NODE" "$SLUICE" exec -- sh -c 'echo $$; exec sleep 600' & wait`, 1],
     [
       'a child that changed its limits and left its session',
       `prlimit --rttime=unlimited setsid sh -c 'echo $$; exec sleep 600' & wait`,
@@ -53,7 +53,7 @@ describe('a tree that is hard to follow', { skip: !isLinux }, () => {
     ['a daemon with children', `(setsid sh -c 'sleep 600 & echo $!; echo $$; wait' &); exec sleep 600`, 2],
   ] as const;
   for (const [what, script, count] of families) {
-    test(`is ended whole: ${what}`, async () => {
+    test(`is ended completely: ${what}`, async () => {
       await using server = await SluiceServer.start('unix');
       await using client = await connect(server.url);
       const variables = { ...env, NODE: process.execPath, SLUICE: program };
@@ -70,7 +70,7 @@ describe('a tree that is hard to follow', { skip: !isLinux }, () => {
     });
   }
 
-  test('leaves no zombie in the server although nothing tells to whom its orphan belonged', async () => {
+  test('leaves no zombie in the server even if the origin of an orphan is unknown', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const pid = server.child.pid ?? assert.fail('no server');

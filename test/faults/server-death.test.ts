@@ -1,5 +1,5 @@
-// Whatever ends the server, from outside or from inside: nothing it started survives, every client learns that it does not know how
-// its processes ended, or how they did, and the log can be read.
+// However the server dies, by a signal or by its own fault: nothing it started survives, every client learns how its processes ended or
+// that this is unknown, and the log stays readable.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,14 +15,14 @@ import { SluiceServer, program } from '../support/sluice-server.js';
 
 const misfortune = fileURLToPath(new URL('../fixtures/misfortune.js', import.meta.url));
 
-/** From inside, by what is loaded before the server. */
+/** Faults inside the server, raised by a module that is loaded before it. */
 const faults = [
   ['an uncaught exception', 'throw', []],
   ['an unhandled rejection', 'reject', []],
-  ['the end of its memory', 'allocate', ['--max-old-space-size=40']],
+  ['running out of memory', 'allocate', ['--max-old-space-size=40']],
 ] as const;
 
-/** Deaf, in sessions of their own, and orphaned: what would survive if anything did. */
+/** Processes that ignore signals, run in their own sessions, or are orphaned: the likeliest to survive. */
 const deaf = `sh -c 'trap "" TERM HUP INT; echo pid $$; while :; do sleep 1; done'`;
 const family = `trap "" TERM HUP INT; echo pid $$; ${deaf} & setsid ${deaf} & (setsid ${deaf} &); wait; sleep 600`;
 const familySize = 4;
@@ -44,7 +44,7 @@ describe('when the server dies', { concurrency: true }, () => {
         assert.ok(code !== 0 || signal !== null, 'a fault is not success');
         await scene.isLost();
         await isReadable(server);
-        if (fault !== 'allocate') await tellsFault(server, code);
+        if (fault !== 'allocate') await assertFaultLogged(server, code);
       });
     }
 
@@ -57,11 +57,11 @@ describe('when the server dies', { concurrency: true }, () => {
     });
 
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      test(`by ${signal}, over a ${kind}, it first ends everything and tells how`, async () => {
+      test(`by ${signal}, over a ${kind}, it first ends every process and reports how each ended`, async () => {
         await using server = await SluiceServer.start(kind, ['--force-after-ms', '100']);
         await using scene = await Scene.open(server);
         assert.equal(await server.stop(signal), 0);
-        await scene.isTold();
+        await scene.isReported();
         await isReadable(server);
       });
     }
@@ -78,7 +78,7 @@ describe('when the server dies', { concurrency: true }, () => {
     await scene.isLost();
   });
 
-  test('a command on it does not look successful to a shell', async () => {
+  test('a command running on it exits with a failure status', async () => {
     await using server = await SluiceServer.start('unix');
     const command = startSluice(['exec', '--connect', server.url, '--', 'sh', '-c', 'echo on; sleep 600']);
     await once(command.stdout, 'data');
@@ -90,7 +90,7 @@ describe('when the server dies', { concurrency: true }, () => {
   });
 });
 
-/** A client with processes of every kind on a server. */
+/** A client that runs every kind of process on a server. */
 class Scene implements AsyncDisposable {
   readonly #client: Client;
   readonly #children: readonly ProcessHandle[];
@@ -119,7 +119,7 @@ class Scene implements AsyncDisposable {
       children.push(child);
       pids.push(...(await announcedPids(child)));
     }
-    children.push(await client.start({ ...shell('yes'), io: openPipe })); // that nobody reads
+    children.push(await client.start({ ...shell('yes'), io: openPipe })); // its output is not read
     const processes = await identify([...pids, ...children.map(({ pid }) => pid)]);
     assert.equal(processes.length, 2 * familySize + 1); // each shell announced itself and is a child too
     return new Scene(client, children, processes);
@@ -131,19 +131,19 @@ class Scene implements AsyncDisposable {
       assert.deepEqual({ kind, reason, outputComplete }, lost);
     }
     assert.equal(await this.#commanding, 'ConnectionClosedError');
-    await this.#isOver();
+    await this.#assertGone();
   }
 
-  async isTold(): Promise<void> {
+  async isReported(): Promise<void> {
     for (const child of this.#children) {
       const { kind, reason } = await child.exit;
       assert.deepEqual({ kind, reason }, { kind: 'signal', reason: 'disconnected' });
     }
     assert.notEqual(await this.#commanding, 'code 0');
-    await this.#isOver();
+    await this.#assertGone();
   }
 
-  async #isOver(): Promise<void> {
+  async #assertGone(): Promise<void> {
     assert.match((await this.#client.ended) ?? '', /./);
     await assert.rejects(this.#client.start(shell('true')));
     await eventually(async () => assert.deepEqual(await living(this.#processes), []));
@@ -164,7 +164,7 @@ async function announcedPids(child: ProcessHandle): Promise<number[]> {
   return pids;
 }
 
-/** Every line is JSON; only the last may be torn, and Node's own last words, which begin otherwise, may be between them. */
+/** Every line that starts with `{` is JSON; the last may be truncated. Other lines are Node's own crash output. */
 async function isReadable({ log, child }: SluiceServer): Promise<void> {
   if (child.stderr?.closed === false) await once(child.stderr, 'close');
   const lines = log.filter((line) => line.startsWith('{'));
@@ -172,8 +172,8 @@ async function isReadable({ log, child }: SluiceServer): Promise<void> {
   assert.match(lines[0] ?? '', /"msg":"listening"/);
 }
 
-/** All of it is JSON, and the last line tells what happened. */
-async function tellsFault({ log }: SluiceServer, code: number | null): Promise<void> {
+/** Every line is JSON, and the last one reports the fault. */
+async function assertFaultLogged({ log }: SluiceServer, code: number | null): Promise<void> {
   const { level, msg, problem } = JSON.parse(log.at(-1) ?? '') as Record<string, string>;
   assert.deepEqual([level, msg, code], ['error', 'the server has failed', 125]);
   assert.match(problem ?? '', /nobody (?:catches|handles) this/);

@@ -1,5 +1,5 @@
-// A server that stands still for a while, paused from outside or busy with one thing inside, is late, and nothing else: whatever came meanwhile
-// counts, nobody is taken for silent, dead or gone, and no byte is missing.
+// A server that stalls, stopped by a signal or blocked by its own work, is late and nothing worse: input that arrived during the stall
+// counts, no client or process is taken for silent, dead or gone, and no byte is missing.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,12 +16,12 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const misfortune = fileURLToPath(new URL('../fixtures/misfortune.js', import.meta.url));
 
-/** How long it stands still: longer than every limit of these tests. */
+/** How long the server stalls: longer than every limit in these tests. */
 const stallMs = 1_300;
 
 const stalls: readonly [string, (server: SluiceServer) => Promise<void>][] = [
   [
-    'is stopped from outside',
+    'is stopped by a signal',
     async ({ child }) => {
       child.kill('SIGSTOP');
       await sleep(stallMs);
@@ -29,7 +29,7 @@ const stalls: readonly [string, (server: SluiceServer) => Promise<void>][] = [
     },
   ],
   [
-    'is busy inside',
+    'blocks its event loop',
     async ({ child }) => {
       child.kill('SIGUSR2');
       await sleep(stallMs);
@@ -46,7 +46,7 @@ for (const [how, stall] of stalls) {
   describe(`while the server ${how}`, { concurrency: true }, () => {
     guardAgainstLeaks();
 
-    test('a process that goes on printing is not idle, and all it printed comes', async () => {
+    test('a process that keeps printing is not idle, and all its output arrives', async () => {
       await using server = await startServer();
       await using client = await connect(server.url);
       const script = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo $i; sleep 0.03; done';
@@ -58,7 +58,7 @@ for (const [how, stall] of stalls) {
       assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [0, 'exited']);
     });
 
-    test('processes live on, and what is asked meanwhile is done in its order afterwards', async () => {
+    test('processes keep running, and requests sent during the stall are served in order afterwards', async () => {
       await using server = await startServer();
       await using client = await connect(server.url);
       await using child = await client.start({ ...shell('exec cat'), io: openPipe });
@@ -73,15 +73,15 @@ for (const [how, stall] of stalls) {
       assert.equal(text, 'before abcd');
     });
 
-    test('a client that comes back in time finds its session, although the grace is over when the server looks', async () => {
+    test('a client that reconnects in time keeps its session, although the grace period expires during the stall', async () => {
       await using server = await startServer(['--detach-grace-ms', '800']);
       const first = await overWebSocket(server.url);
       const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);
       const started = resultOf(await first.request('process/start', { processId: 'p', ...shell('sleep 600'), tty: false }));
       await first[Symbol.asyncDispose]();
-      await eventually(() => assert.match(server.log.at(-1) ?? '', /client gone/)); // the grace has begun
+      await eventually(() => assert.match(server.log.at(-1) ?? '', /client gone/)); // the grace period has begun
       const stalling = stall(server);
-      const second = await overWebSocket(server.url); // waits for a server that stands still
+      const second = await overWebSocket(server.url); // connects while the server stalls
       const resumed = second.greet({ resumeSessionId: sessionId });
       await stalling;
       assert.equal(String(resultOf(await resumed)['sessionId']), sessionId);
@@ -89,7 +89,7 @@ for (const [how, stall] of stalls) {
       await second[Symbol.asyncDispose]();
     });
 
-    test('time passes all the same: what is out of time ends, and a session nobody comes back to', async () => {
+    test('time still counts: a process past its timeout ends, and so does a session without a client', async () => {
       await using server = await startServer(['--detach-grace-ms', '800']);
       const first = await overWebSocket(server.url);
       const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);

@@ -1,4 +1,4 @@
-// A client that stands still for long, as after Ctrl-Z: its socket is open and its kernel acknowledges, but it answers no ping.
+// A client that is stopped for a long time, as after Ctrl-Z: its socket is open and its kernel acknowledges data, but it answers no ping.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { TimedServer } from '../support/timed-server.js';
 
 const minuteMs = 60_000;
 
-describe('a client that is stopped with its socket open', () => {
+describe('a stopped client with an open socket', () => {
   guardAgainstLeaks();
 
   test('keeps its session and its process for more than fifteen minutes', async () => {
@@ -31,7 +31,7 @@ describe('a client that is stopped with its socket open', () => {
     await peer[Symbol.asyncDispose]();
   });
 
-  test('is given up after the limit, and its session after the grace', async () => {
+  test('is disconnected after the limit, and its session ends after the grace period', async () => {
     await using served = await TimedServer.start();
     const { clock } = served;
     const peer = await overWebSocket(served.url);

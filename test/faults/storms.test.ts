@@ -1,4 +1,4 @@
-// Hundreds of processes with much output or large requests: what they cost the server in memory is given back.
+// The memory that hundreds of processes with much output or large requests cost the server is released again.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,22 +12,22 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const mib = 1024 * 1024;
 
-/** One storm: as many processes at once, each writing as much as a log retains. */
+/** Concurrent processes in one storm, each writing as much as a log retains. */
 const stormProcesses = 290;
 
-/** What a server may keep of a storm: the grown heap, and compiled code. */
+/** What a server may keep after a storm: the grown heap, and compiled code. */
 const keptBytes = 20 * mib;
 
-/** What it may keep of 500 processes: its bookkeeping of them, where their environments would be 100 MB. */
+/** What it may keep for 500 processes: its bookkeeping. Their environments would be 100 MB. */
 const keptOfProcessesBytes = 40 * mib;
 
-/** The server looks for dead memory every few seconds; a busy machine may take longer to collect it. */
+/** The server checks for unused memory every few seconds; on a busy machine, collecting it may take longer. */
 const returnPatienceMs = 60_000;
 
 describe('a server', { skip: fewerThan(2_048) }, () => {
   guardAgainstLeaks();
 
-  test('gives the memory of each storm of output back while it is idle', async () => {
+  test('releases the memory of each storm of output when it is idle', async () => {
     await using server = await SluiceServer.start('websocket', ['--log-level', 'silent']);
     await storm(server.url, 1);
     const before = heldBytes(server);
@@ -37,7 +37,7 @@ describe('a server', { skip: fewerThan(2_048) }, () => {
     }
   });
 
-  test('keeps no environment of processes that run or have ended', async () => {
+  test('keeps no environments of running or ended processes', async () => {
     await using server = await SluiceServer.start('websocket', ['--log-level', 'silent', '--keep-closed-ms', '600000']);
     await storm(server.url, 1);
     const before = heldBytes(server);
@@ -55,7 +55,7 @@ describe('a server', { skip: fewerThan(2_048) }, () => {
   });
 });
 
-/** A session that reads everything its processes write, and then closes. */
+/** Opens a session, reads everything its processes write, and closes it. */
 async function storm(url: string, processes: number): Promise<void> {
   await using client = await connect(url);
   await Promise.all(
@@ -72,7 +72,7 @@ function assertKeptAtMost(limit: number, kept: number): void {
   assert.ok(kept <= limit, `${Math.round(kept / mib)} MiB more than before`);
 }
 
-/** Its own memory. Code of Node that a storm runs for the first time stays resident too, but is shared by all programs. */
+/** The server's private memory. Node's code, which a storm pages in, stays resident too but is shared by all programs. */
 function heldBytes({ child }: SluiceServer): number {
   return memoryOf(child.pid).own;
 }

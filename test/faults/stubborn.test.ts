@@ -1,5 +1,5 @@
-// Children that do not do their part: read nothing, write without end, stop, close their streams, hear no signal, run away. Seen through a real
-// server, whose other clients must notice nothing of it.
+// Children that misbehave: they read nothing, write without end, stop, close their streams, ignore signals or become daemons. They run on a
+// real server, whose other clients must not be affected.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -18,7 +18,7 @@ const inputKinds = [
   ['a terminal', terminal],
 ] as const;
 
-/** What a server may grow by while a child writes or refuses to read without end: queues, windows, and garbage that is yet to be collected. */
+/** How much a server may grow while a child floods it or never reads: queues, windows, and garbage not yet collected. */
 const growthBytes = 100 * mib;
 
 guardAgainstLeaks();
@@ -35,7 +35,7 @@ describe('a child', { concurrency: true }, () => {
   });
 
   for (const [kind, io] of inputKinds) {
-    test(`that never reads ${kind} takes what fits, the rest is refused, and it is steered and ended all the same`, async () => {
+    test(`that never reads ${kind} gets what fits, the rest is refused, and it can still be signalled and ended`, async () => {
       await using client = await connect(server.url);
       const quiet = io === terminal ? 'stty raw -echo; ' : '';
       await using child = await client.start({ ...shell(`${quiet}echo ready; exec sleep 600`), io });
@@ -52,18 +52,18 @@ describe('a child', { concurrency: true }, () => {
       assert.deepEqual([...new Set(answers)].toSorted(), ['accepted', 'stdinClosed', 'stdinFull']);
     });
 
-    test(`that closes its stdin on ${kind} while it is written to gets no more, and nothing else happens`, async () => {
+    test(`that closes its stdin on ${kind} while it is written to gets no more input and keeps running`, async () => {
       await using client = await connect(server.url);
       await using child = await client.start({ ...shell('exec 0</dev/null; echo shut; exec sleep 600'), io });
       await child.collectUntil({ deadlineMs: 20_000, text: 'shut' });
       if (io === openPipe) {
-        await eventually(async () => assert.equal(await child.write('nobody reads this'), 'stdinClosed'));
+        await eventually(async () => assert.equal(await child.write('unread'), 'stdinClosed'));
         await child.closeStdin();
-      } else await child.write('nobody reads this');
+      } else await child.write('unread');
       assert.equal((await client.list())[0]?.state, 'running');
     });
 
-    test(`that is stopped on ${kind} keeps its place: input waits, and comes once when it goes on`, async () => {
+    test(`that is stopped on ${kind} gets its waiting input exactly once when it continues`, async () => {
       await using client = await connect(server.url);
       const raw = io === terminal ? 'stty raw -echo; ' : '';
       await using child = await client.start({ ...shell(`${raw}echo ready; exec cat`), io });
@@ -80,7 +80,7 @@ describe('a child', { concurrency: true }, () => {
   }
 
   for (const [kind, io] of bothKinds) {
-    test(`that is stopped ends when asked, with everything it started, on ${kind}`, async () => {
+    test(`that is stopped on ${kind} ends on SIGTERM, with everything it started`, async () => {
       await using client = await connect(server.url);
       await using child = await client.start({ ...shell('sleep 600 & echo $!; kill -s STOP $$; wait'), io });
       const { text } = await child.collectUntil({ deadlineMs: 20_000, text: /\d+\r?\n/ });
@@ -90,7 +90,7 @@ describe('a child', { concurrency: true }, () => {
       assert.deepEqual(await living([child.pid, Number(text)]), []);
     });
 
-    test(`that floods on ${kind} is held back by its reader, and nobody else is`, async () => {
+    test(`that floods on ${kind} is held back by its reader, and other clients are not`, async () => {
       await using flooded = await SluiceServer.start('unix');
       await using client = await connect(flooded.url);
       const atFirst = residentBytes(flooded);
@@ -100,13 +100,13 @@ describe('a child', { concurrency: true }, () => {
         seen += bytes.length;
         if (seen > 20 * mib) break;
       }
-      await isHealthy(flooded); // with the flood waiting, and nobody reading it
+      await isHealthy(flooded); // while the rest of the flood waits unread
       await eventually(() => assert.ok(residentBytes(flooded) - atFirst < growthBytes));
       await child.terminate({ forceAfterMs: 0 });
       await child.closed;
     });
 
-    test(`that ignores every signal there is on ${kind} ends when forced, and says by what`, async () => {
+    test(`that ignores every signal on ${kind} ends by SIGKILL, and its exit says so`, async () => {
       await using client = await connect(server.url);
       const all = Array.from({ length: 31 }, (_, index) => index + 1).filter((number) => ![9, 17, 19].includes(number));
       const script = `trap '' ${all.join(' ')}; echo deaf; while :; do sleep 0.1; done`;
@@ -119,7 +119,7 @@ describe('a child', { concurrency: true }, () => {
       assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'terminated']);
     });
 
-    test(`that closes its own streams on ${kind} is still known to run, and how it ends`, async () => {
+    test(`that closes its streams on ${kind} is still running, and its exit code is reported`, async () => {
       await using client = await connect(server.url);
       await using child = await client.start({ ...shell('echo last words; exec 0<&- 1>&- 2>&-; sleep 0.5; exit 9'), io });
       let text = '';
@@ -128,7 +128,7 @@ describe('a child', { concurrency: true }, () => {
       assert.deepEqual([text.trim(), ending.kind === 'code' && ending.code, ending.outputComplete], ['last words', 9, true]);
     });
 
-    test(`that becomes a daemon on ${kind}, streams closed and parents gone, ends with its session`, async () => {
+    test(`that becomes a daemon on ${kind}, with its streams closed and its parent gone, ends with its session`, async () => {
       const client = await connect(server.url);
       const daemon = `(setsid sh -c 'echo $$; exec 0<&- 1>&- 2>&-; while :; do sleep 1; done' &) ; sleep 0.5`;
       const child = await client.start({ ...shell(daemon), io });
@@ -140,7 +140,7 @@ describe('a child', { concurrency: true }, () => {
     });
   }
 
-  test('that dies at once while it is being written to, many times over, costs nothing but the write', async () => {
+  test('that repeatedly dies at once while it is written to loses nothing but the write', async () => {
     await using client = await connect(server.url);
     for (let round = 0; round < 30; round += 1) {
       const child = await client.start({ argv: ['true'], env, io: round % 2 === 0 ? openPipe : terminal });
@@ -152,7 +152,7 @@ describe('a child', { concurrency: true }, () => {
   });
 });
 
-/** Answers another client at once, and runs things for it. */
+/** Asserts that the server still accepts a client and runs a command for it. */
 async function isHealthy(server: SluiceServer): Promise<void> {
   await using client: Client = await connect(server.url);
   const { stdout } = await client.run(['echo', 'healthy'], { env });

@@ -10,10 +10,10 @@ import { commandExec } from './command-exec.js';
 
 describe('one-shot commands', () => {
   guardAgainstLeaks();
-  describe('of a server that was started once', shared);
+  describe('on a shared server', shared);
 });
 
-/** A suite of its own, so that the server is gone when the guard looks. */
+/** A nested suite, so that the server has ended when the leak guard checks. */
 function shared(): void {
   let server: SluiceServer;
   before(async () => (server = await SluiceServer.start('websocket')));
@@ -22,7 +22,7 @@ function shared(): void {
   commandExec('stdio', () => overStdio());
   commandExec('WebSocket', () => overWebSocket(server.url));
 
-  test('of one connection are nobody else’s', async () => {
+  test('of one connection cannot be reached from another', async () => {
     await using one = await overWebSocket(server.url);
     await using other = await overWebSocket(server.url);
     for (const peer of [one, other]) await peer.greet();
@@ -37,17 +37,17 @@ function shared(): void {
   });
 }
 
-describe('a server that is told to', () => {
+describe('a server with options', () => {
   guardAgainstLeaks();
 
-  test('refuses one-shot commands together with other direct ones', async () => {
+  test('refuses one-shot commands when direct commands are not allowed', async () => {
     await using peer = await overStdio(['--no-direct-exec']);
     await peer.greet();
     const { code, message } = errorOf(await peer.request('command/exec', { command: ['true'] }));
     assert.deepEqual([code, message], [-32600, 'this server does not allow direct commands']);
   });
 
-  test('counts them among the caller’s processes', async () => {
+  test('counts one-shot commands against the caller’s process limit', async () => {
     await using peer = await overStdio(['--max-processes-per-token', '1']);
     await peer.greet();
     peer.send(JSON.stringify({ id: 1, method: 'command/exec', params: { command: ['cat'], processId: 'p', streamStdin: true } }));
@@ -57,7 +57,7 @@ describe('a server that is told to', () => {
     assert.equal(resultOf(await peer.request('command/exec', { command: ['true'] }))['exitCode'], 0);
   });
 
-  test('keeps no more for a reply than its limit, whatever the caller disables', async () => {
+  test('keeps at most its limit for a reply, even if the caller disables the output cap', async () => {
     await using peer = await overStdio(['--max-reply-bytes', '1000']);
     await peer.greet();
     const params = { command: ['head', '-c', '5000', '/dev/zero'], disableOutputCap: true };

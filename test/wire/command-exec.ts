@@ -1,4 +1,4 @@
-// The one-shot family, row by row of what Codex's app-server does, and where Sluice deliberately does better.
+// The one-shot commands: what Codex's app-server does, case by case, and where Sluice differs on purpose.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { type RawPeer, errorOf, paramsOf, resultOf } from '../support/raw-peer.j
 const mib = 1024 * 1024;
 const shell = (script: string) => ['sh', '-c', script];
 
-/** What is in every reply besides what a test is about. */
+/** The members of a reply that a test is not about. */
 const quiet = {
   exitCode: 0,
   stdout: '',
@@ -51,7 +51,7 @@ function deltaText(peer: RawPeer, processId: string, stream = 'stdout'): string 
     .join('');
 }
 
-/** `open` connects to a server, or starts one. */
+/** `open` connects to a server or launches one. */
 export function commandExec(name: string, open: () => Promise<RawPeer>): void {
   async function greeted(): Promise<RawPeer> {
     const peer = await open();
@@ -60,13 +60,13 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
   }
 
   describe(`command/exec over ${name}`, () => {
-    test('needs the handshake', async () => {
+    test('requires the handshake', async () => {
       await using peer = await open();
       const { code, message } = errorOf(await peer.request('command/exec', { command: ['true'] }));
       assert.deepEqual([code, message], [-32600, 'client must call initialize before using exec methods']);
     });
 
-    test('runs a command to its end; the reply has code, output, totals and what it ran under', async () => {
+    test('runs a command to its end and replies with its exit code, output, totals and sandbox', async () => {
       await using peer = await greeted();
       const reply = await peer.request('command/exec', { command: shell('printf out; printf error >&2; exit 3') });
       assert.deepEqual(resultOf(reply), {
@@ -95,7 +95,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           'command/exec tty or streaming requires a client-supplied processId',
         ]),
         [
-          'a cap that is set and disabled',
+          'a cap that is both set and disabled',
           { command: ['true'], outputBytesCap: 1, disableOutputCap: true },
           -32602,
           'command/exec cannot set both outputBytesCap and disableOutputCap',
@@ -107,7 +107,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           'command/exec timeoutMs must be non-negative, got -1',
         ],
         [
-          'a timeout that is set and disabled',
+          'a timeout that is both set and disabled',
           { command: ['true'], timeoutMs: 1, disableTimeout: true },
           -32602,
           'command/exec cannot set both timeoutMs and disableTimeout',
@@ -119,7 +119,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           'command/exec size requires tty: true',
         ],
         [
-          'a size of nothing',
+          'a size of zero',
           { command: ['true'], processId: 'p', tty: true, size: { rows: 0, cols: 80 } },
           -32602,
           'command/exec size rows and cols must be greater than 0',
@@ -137,13 +137,13 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           /permissionProfile/,
         ],
         [
-          'a policy that limits what may be read, which it cannot enforce',
+          'a policy that limits reading, which it cannot enforce',
           { command: ['true'], sandboxPolicy: { type: 'readOnly', access: { type: 'restricted', readableRoots: ['/usr'] } } },
           -32602,
           /^sandboxPolicy\.access/,
         ],
         ...['dangerFullAccess', 'readOnly', 'workspaceWrite'].map((type): [string, object, number, RegExp] => [
-          `a ${type} policy with a member that it does not know, since it may be a limit`,
+          `a ${type} policy with an unknown member, since it may be a limit`,
           { command: ['true'], sandboxPolicy: { type, readableRoots: ['/usr'] } },
           -32602,
           /^sandboxPolicy\.readableRoots: expected no member of this name, since it may be a limit/,
@@ -161,7 +161,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
           /^failed to spawn command: .*\/no\/such/,
         ],
         [
-          'parameters of the wrong form (differs: -32602, not -32600)',
+          'parameters of the wrong type (differs: -32602, not -32600)',
           { command: 'true' },
           -32602,
           'command: expected a list of strings, got "true"',
@@ -177,7 +177,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         });
       }
 
-      test('an id that is in use, also while a command of the same id is being refused', async () => {
+      test('an id in use, without affecting the command that has it', async () => {
         await using peer = await greeted();
         peer.send(
           JSON.stringify({ id: 1, method: 'command/exec', params: { command: ['cat'], processId: 'p', streamStdin: true } }),
@@ -201,7 +201,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         });
       }
 
-      test('writes that say nothing, are not base64, have no stdin to go to, or have bytes after its end', async () => {
+      test('writes that are empty, are not base64, have no stdin to write to, or follow its end', async () => {
         await using peer = await greeted();
         const run = (id: number, params: object) =>
           peer.send(
@@ -246,7 +246,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.equal(resultOf(await peer.request('command/exec', { command: shell('cat; echo end') }))['stdout'], 'end\n');
       });
 
-      test('the server’s folder, one relative to it, or a file: URI', async () => {
+      test('the server’s working directory, one relative to it, or a file: URI', async () => {
         await using peer = await greeted();
         const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-')));
         try {
@@ -261,14 +261,14 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         }
       });
 
-      test('the server’s variables with the changes asked for; null unsets', async () => {
+      test('the server’s environment with the requested changes; null unsets', async () => {
         await using peer = await greeted();
         const command = shell('echo "${HOME-unset}|${PATH:+path}|$MINE"');
         const { stdout } = resultOf(await peer.request('command/exec', { command, env: { HOME: null, MINE: 'x' } }));
         assert.equal(stdout, 'unset|path|x\n');
       });
 
-      test('a terminal of 24 rows and 80 columns, or of the size asked for', async () => {
+      test('a terminal of 24 rows and 80 columns, or of the requested size', async () => {
         await using peer = await greeted();
         const size = async (processId: string, more: object) => {
           const reply = resultOf(
@@ -281,7 +281,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.equal(await size('b', { size: { rows: 33, cols: 101 } }), '33 101\r\n');
       });
 
-      test('10 s when no time is named', async () => {
+      test('10 s when no timeout is set', async () => {
         await using peer = await greeted();
         const { timedOut, exitCode } = resultOf(await peer.request('command/exec', { command: ['sleep', '600'] }));
         assert.deepEqual([timedOut, exitCode], [true, 124]);
@@ -289,7 +289,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
     });
 
     describe('ends the command', () => {
-      test('with 124 when its time is up, and gives what it wrote', async () => {
+      test('with 124 at its timeout, and returns what it wrote', async () => {
         await using peer = await greeted();
         const reply = resultOf(
           await peer.request('command/exec', { command: shell('trap "" TERM; echo up; sleep 600'), timeoutMs: 300 }),
@@ -297,7 +297,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual(reply, { ...quiet, exitCode: 124, signal: 'SIGKILL', timedOut: true, stdout: 'up\n', stdoutBytes: 3 });
       });
 
-      test('at once when its time is 0', async () => {
+      test('at once when its timeout is 0', async () => {
         await using peer = await greeted();
         const { exitCode, timedOut } = resultOf(await peer.request('command/exec', { command: ['sleep', '600'], timeoutMs: 0 }));
         assert.deepEqual([exitCode, timedOut], [124, true]);
@@ -307,7 +307,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         ['pipes', false],
         ['a terminal (differs: not 1)', true],
       ] as const) {
-        test(`when asked to, with 137, on ${kind}`, async () => {
+        test(`on terminate, with 137, on ${kind}`, async () => {
           await using peer = await greeted();
           const params = {
             command: shell('echo up; sleep 600'),
@@ -324,7 +324,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         });
       }
 
-      test('together with everything it left in the background', async () => {
+      test('with everything it left in the background', async () => {
         await using peer = await greeted();
         const command = shell('setsid sleep 600 >/dev/null 2>&1 & echo $!; sleep 600 >/dev/null 2>&1 & echo $!');
         const { stdout } = resultOf(await peer.request('command/exec', { command }));
@@ -333,7 +333,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual(await living(pids), []);
       });
 
-      test('after listening to a background job that holds its output, for 2 s', async () => {
+      test('after waiting up to 2 s for a background job that holds its output open', async () => {
         await using peer = await greeted();
         const command = shell('(sleep 0.3; echo late; sleep 600) & echo early $!');
         const { stdout } = resultOf(await peer.request('command/exec', { command }));
@@ -342,9 +342,9 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
 
       for (const [session, greeting] of [
         ['a session that ends with it', {}],
-        ['a session that waits for its client, where only processes run on', { resumeSessionId: null }],
+        ['a resumable session, where only processes keep running', { resumeSessionId: null }],
       ] as const)
-        test(`with its connection, whatever kind it is of, in ${session}`, async () => {
+        test(`with its connection, with any kind of streaming, in ${session}`, async () => {
           const peer = await open();
           await peer.greet(greeting);
           const script = 'echo $$; trap "" TERM HUP; while :; do sleep 0.05; done';
@@ -371,7 +371,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
     });
 
     describe('streams', () => {
-      test('output as it comes and not in the reply, which comes last', async () => {
+      test('output as it arrives and not in the reply, which is sent last', async () => {
         await using peer = await greeted();
         const params = { command: shell('printf out; printf error >&2'), processId: 'p', streamStdoutStderr: true };
         const reply = await peer.request('command/exec', params);
@@ -390,7 +390,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.equal(resultOf(await peer.reply(1))['stdout'], 'one\ntwo\n');
       });
 
-      test('a terminal both ways, follows its size, and ends its input', async () => {
+      test('a terminal both ways, with its size and the end of its input', async () => {
         await using peer = await greeted();
         const command = shell('stty -echo; echo ready; while read -r line; do echo "$line at $(stty size)"; done; echo over');
         peer.send(JSON.stringify({ id: 1, method: 'command/exec', params: { command, processId: 'p', tty: true } }));
@@ -403,7 +403,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.match(deltaText(peer, 'p'), /over\r\n$/);
       });
 
-      test('10 000 pipelined writes in their order, none refused (differs: no overload)', async () => {
+      test('10 000 pipelined writes in order, none refused (differs: no overload)', async () => {
         await using peer = await greeted();
         const params = {
           command: shell('cksum'),
@@ -432,7 +432,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
     });
 
     describe('caps each stream', () => {
-      test('at 1 MiB unless told otherwise; the command runs on and everything is counted', async () => {
+      test('at 1 MiB by default; the command keeps running and everything is counted', async () => {
         await using peer = await greeted();
         const command = shell(`head -c ${3 * mib} /dev/zero; head -c 10 /dev/zero >&2; exit 4`);
         const reply = resultOf(await peer.request('command/exec', { command }));
@@ -442,7 +442,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         );
       });
 
-      test('exactly: output of the cap itself has not reached it (differs: theirs says so)', async () => {
+      test('exactly: output as long as the cap does not set capReached (differs: Codex sets it)', async () => {
         await using peer = await greeted();
         const run = async (bytes: number, processId: string) => {
           const params = { command: ['head', '-c', String(bytes), '/dev/zero'], outputBytesCap: 5 };
@@ -464,7 +464,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual(await run(6, 'c'), [true, true, 6, 5, 5, true]);
       });
 
-      test('with a last delta that says so, and nothing after it', async () => {
+      test('with a last delta that has capReached, and nothing after it', async () => {
         await using peer = await greeted();
         const command = shell('printf 123456; sleep 0.2; printf 7890; printf e >&2');
         await peer.request('command/exec', { command, processId: 'p', streamStdoutStderr: true, outputBytesCap: 6 });
@@ -477,7 +477,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.equal(deltaText(peer, 'p', 'stderr'), 'e');
       });
 
-      test('at nothing, with one empty delta', async () => {
+      test('at 0, with one empty delta', async () => {
         await using peer = await greeted();
         await peer.request('command/exec', {
           command: ['echo', 'x'],
@@ -488,7 +488,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual(deltasOf(peer, 'p'), [{ stream: 'stdout', text: '', capReached: true }]);
       });
 
-      test('not at all when that is asked for', async () => {
+      test('not at all when the cap is disabled', async () => {
         await using peer = await greeted();
         const command = ['head', '-c', String(5 * mib), '/dev/zero'];
         const { stdout, stdoutCapReached } = resultOf(await peer.request('command/exec', { command, disableOutputCap: true }));
@@ -499,7 +499,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
       });
     });
 
-    describe('with a stdin that nobody reads (differs: theirs is stuck)', () => {
+    describe('with a stdin that the command does not read (differs: Codex blocks)', () => {
       const offer = (peer: RawPeer): void => {
         const piece = Buffer.alloc(256 * 1024).toString('base64');
         for (let id = 0; id < 256; id += 1) {
@@ -509,7 +509,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         }
       };
 
-      test('64 MiB offered do not keep the timeout from coming', async (context: TestContext) => {
+      test('64 MiB offered do not delay the timeout', async (context: TestContext) => {
         await using peer = await greeted();
         const begun = performance.now();
         peer.send(
@@ -525,7 +525,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
         assert.deepEqual([exitCode, timedOut], [124, true]);
       });
 
-      test('terminate is answered, and so is everything else', async (context: TestContext) => {
+      test('terminate and other requests are answered', async (context: TestContext) => {
         await using peer = await greeted();
         const params = { command: ['sleep', '600'], processId: 'p', streamStdin: true, disableTimeout: true };
         peer.send(JSON.stringify({ id: 1, method: 'command/exec', params }));
@@ -538,7 +538,7 @@ export function commandExec(name: string, open: () => Promise<RawPeer>): void {
       });
     });
 
-    test('keeps ids to the connection, and out of the list of processes', async () => {
+    test('keeps its ids out of process/list and the other process methods', async () => {
       await using peer = await greeted();
       peer.send(
         JSON.stringify({ id: 1, method: 'command/exec', params: { command: ['cat'], processId: 'p', streamStdin: true } }),

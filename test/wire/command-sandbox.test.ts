@@ -1,4 +1,4 @@
-// Sandboxed one-shot commands on the wire: enforced, or refused with what to do about it; never ignored.
+// Sandboxed one-shot commands on the wire: the policy is enforced, or refused with a remedy, but never ignored.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -28,20 +28,20 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
   });
   guardAgainstLeaks();
 
-  // Only the folder of the command is writable, wherever the folders of this test are: they may be below /tmp.
+  // `workspaceOnly` leaves only the command's folder writable; the folders of this test may be below /tmp, which must be excluded.
   const attempts: readonly [string, string, object][] = [
-    ['writes nothing when all is read-only', 'echo x > inside/file', readOnly],
+    ['writes nothing when everything is read-only', 'echo x > inside/file', readOnly],
     ['writes nothing outside its roots', 'echo x > outside/file', workspaceOnly],
-    ['does not get out through a link', 'echo x > inside/link/file', workspaceOnly],
+    ['does not escape through a symlink', 'echo x > inside/link/file', workspaceOnly],
     [
-      'does not get out through the root of another process',
+      'does not escape through the root of another process',
       'echo x > /proc/1/root/outside/file || echo x > /proc/self/root/outside/file',
       workspaceOnly,
     ],
-    ['does not get out through ..', 'echo x > inside/../$(basename outside)/file', workspaceOnly],
+    ['does not escape through ..', 'echo x > inside/../$(basename outside)/file', workspaceOnly],
   ];
   for (const [sentence, script, sandboxPolicy] of attempts) {
-    test(`${sentence}, which the same command does without a sandbox`, async () => {
+    test(`${sentence}, although the same command succeeds without a sandbox`, async () => {
       await using client = connectInProcess();
       const command = shell(script.replaceAll('inside', inside).replaceAll('outside', outside));
       const held = await client.exec(command, { cwd: inside, sandboxPolicy: sandboxPolicy as typeof readOnly });
@@ -57,7 +57,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     });
   }
 
-  test('writes where it may: its folder, its roots, and /tmp unless that is excluded', async () => {
+  test('can write to its folder, its roots, and /tmp unless that is excluded', async () => {
     await using client = connectInProcess();
     const write = async (path: string, more: object) =>
       (
@@ -73,7 +73,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.equal(await write('/tmp/sandboxed-file', { excludeSlashTmp: true }), false);
   });
 
-  test('writes in the TMPDIR of the server and not in one that the caller names', async () => {
+  test('can write to the server’s TMPDIR, not to one set by the caller', async () => {
     const written = async (server: object, TMPDIR: string) => {
       await using client = connectInProcess({ surroundings: { cwd: '/', env: { PATH: process.env['PATH'], ...server } } });
       const options = { cwd: inside, env: { TMPDIR }, sandboxPolicy: { type: 'workspaceWrite', excludeSlashTmp: true } } as const;
@@ -85,7 +85,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     );
   });
 
-  test('has no network unless it is given one', async () => {
+  test('has no network access unless its policy grants it', async () => {
     const server = createServer((socket) => socket.end('reached'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -102,7 +102,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     }
   });
 
-  test('keeps order: what is written before it runs is read when it does', async () => {
+  test('reads in order what was written before it ran', async () => {
     await using peer = await overStdio();
     await peer.greet();
     const params = { command: ['cat'], processId: 'p', streamStdin: true, sandboxPolicy: readOnly };
@@ -116,7 +116,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.deepEqual([stdout, exitCode, sandboxType], ['abc', 0, 'bubblewrap']);
   });
 
-  test('is ended like any other, and says when its program does not exist', async () => {
+  test('is ended at its timeout like any other, and is refused if its program does not exist', async () => {
     await using client = connectInProcess();
     const { exitCode, timedOut } = await client.exec(shell('trap "" TERM; sleep 600'), {
       sandboxPolicy: readOnly,
@@ -129,7 +129,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     );
   });
 
-  test('is refused the network by a server that can be reached without a token', async () => {
+  test('is refused network access by a server that needs no token', async () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     await peer.greet();
@@ -151,7 +151,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.equal((await call({ type: 'workspaceWrite', networkAccess: true })).exitCode, 9);
   });
 
-  test('can be prepared by the caller, who keeps the policy to itself', async () => {
+  test('can be prepared by the caller without sending the policy', async () => {
     await using client = connectInProcess();
     const prepared = await prepareSandboxed(
       {
@@ -169,10 +169,10 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
   });
 });
 
-describe('where there is no bubblewrap', () => {
+describe('without bubblewrap', () => {
   guardAgainstLeaks();
 
-  test('a sandboxed command is refused, with what to install', async () => {
+  test('a sandboxed command is refused, with the package to install', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-path-'));
     try {
       writeFileSync(join(folder, 'nothing'), '');

@@ -1,4 +1,4 @@
-// The contract over stdio: a server launched as a child for every client.
+// The contract over stdio: every client launches its own server as a child process.
 
 import { launchServer } from '#src/index.js';
 import { execContract } from '../contract/exec-contract.js';

@@ -1,4 +1,4 @@
-// The contract over a Unix socket, with a server of its own for every client.
+// The contract over a Unix socket.
 
 import { remoteContract } from './remote-contract.js';
 

@@ -1,4 +1,4 @@
-// The contract over a WebSocket, with a server of its own for every client.
+// The contract over a WebSocket.
 
 import { remoteContract } from './remote-contract.js';
 

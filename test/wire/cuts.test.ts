@@ -1,4 +1,4 @@
-// Promise 6, continuity: a connection cut at any moment, again and again, is a matter of time and of nothing else.
+// Promise 6, continuity: a connection that is cut repeatedly, at any moment, costs time and nothing else.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ const writtenBytes = 10_000_000;
 describe('a connection that is cut', () => {
   guardAgainstLeaks();
 
-  test(`at ${cuts} random moments loses and doubles nothing, in either direction`, async (context) => {
+  test(`at ${cuts} random moments loses and duplicates nothing, in either direction`, async (context) => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
@@ -60,7 +60,7 @@ describe('a connection that is cut', () => {
   });
 });
 
-/** The input in pieces, as long as there are cuts to come: both directions see all of them. */
+/** Yields the input in pieces, one per cut, so that every cut falls while both directions carry data. */
 async function* slowly(bytes: Uint8Array, proxy: CuttingProxy): AsyncGenerator<Uint8Array> {
   const pieces = cuts;
   const size = Math.ceil(bytes.length / pieces);

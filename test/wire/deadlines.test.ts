@@ -1,4 +1,4 @@
-// A client waits no longer than it was told: for a connection, for a greeting, for a server that does not start.
+// A client respects its timeouts: for the connection, for the reply to `initialize`, and for a server that does not start.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 describe('deadlines', () => {
   guardAgainstLeaks();
 
-  test('a server that accepts and then says nothing is given up', async () => {
+  test('connecting fails if the server accepts and sends nothing', async () => {
     const sockets: Socket[] = [];
     const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -24,7 +24,7 @@ describe('deadlines', () => {
     await once(server, 'close');
   });
 
-  test('a server that never answers the greeting is given up', async () => {
+  test('connecting fails if the server never answers initialize', async () => {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -34,7 +34,7 @@ describe('deadlines', () => {
     await once(server, 'close');
   });
 
-  test('nobody there is said at once, with the address', async () => {
+  test('connecting fails at once, with the address, if no server listens there', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -44,19 +44,19 @@ describe('deadlines', () => {
     await assert.rejects(connect('unix:///no/such/socket'), /\/no\/such\/socket/);
   });
 
-  test('a launched program that does not exist, or that is no server, is an error that names it', async () => {
+  test('launching a program that does not exist or is not a server fails with an error that names it', async () => {
     await assert.rejects(launchServer({ command: '/no/such/program' }), /\/no\/such\/program.*ENOENT/s);
     await assert.rejects(launchServer({ command: 'sh', args: ['-c', 'exit 7'] }), /sh -c exit 7.*code 7/s);
   });
 
   for (const [what, script] of [
-    ['says nothing', 'exec sleep 600'],
+    ['prints nothing', 'exec sleep 600'],
     ['ignores SIGTERM and the end of its stdin', 'trap "" TERM HUP; while :; do read -r line; done'],
   ] as const) {
-    test(`a launched program that ${what} is killed when the time for its greeting is up, without a grace`, async () => {
+    test(`a launched program that ${what} is killed without a grace period when initialize times out`, async () => {
       const clock = new FakeClock();
       const launched = launchServer({ command: 'sh', args: ['-c', script], clock, timeouts: { initializeMs: 300 } });
-      launched.catch(() => {}); // awaited below, once the time is up
+      launched.catch(() => {}); // awaited below, after the timeout
       await eventually(() => assert.deepEqual(clock.pendingMs, [300]));
       await clock.advance(300);
       await assert.rejects(launched, /cannot launch a server with "sh -c .*no answer to initialize within 300 ms/s);

@@ -8,10 +8,10 @@ import { dialect } from './dialect.js';
 
 describe('on the wire', () => {
   guardAgainstLeaks();
-  describe('a server that was started once', servers);
+  describe('one server per transport', servers);
 });
 
-/** A suite of its own, so that the servers are gone when the guard looks. */
+/** A nested suite, so that the servers have ended when the leak guard checks. */
 function servers(): void {
   let webSocket: SluiceServer;
   let unix: SluiceServer;

@@ -1,4 +1,4 @@
-// The Codex dialect on the wire: what a client of the prototype or of the newest release sends and expects.
+// The Codex dialect on the wire: what a client of the prototype or of the latest release sends and expects.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -9,7 +9,7 @@ const shell = (script: string, more: object = {}) => ({ argv: ['sh', '-c', scrip
 
 export function dialect(name: string, open: () => Promise<RawPeer>): void {
   describe(`the dialect over ${name}`, () => {
-    test('initialize answers with everything either kind of client looks for', async () => {
+    test('the reply to initialize has everything that either kind of client expects', async () => {
       await using peer = await open();
       const result = resultOf(await peer.request('initialize', { clientName: 'test', resumeSessionId: null }));
       assert.equal(result['protocolVersion'], 'exec-server.v0');
@@ -18,7 +18,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(Object.keys(info).includes('shell') && String(info['cwd']).startsWith('file://'), true);
     });
 
-    test('methods before initialize and before initialized are refused in the words clients know', async () => {
+    test('methods before initialize and before initialized are refused with Codex’s messages', async () => {
       await using peer = await open();
       const early = errorOf(await peer.request('process/read', { processId: 'x' }));
       assert.deepEqual([early.code, early.message], [-32600, 'client must call initialize before using exec methods']);
@@ -30,7 +30,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       );
     });
 
-    test('a failed initialize may be tried again, a second one not', async () => {
+    test('a failed initialize may be retried, a successful one not repeated', async () => {
       await using peer = await open();
       assert.equal(errorOf(await peer.request('initialize')).code, -32602);
       assert.match(errorOf(await peer.request('initialize', {})).message, /clientName/);
@@ -39,7 +39,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual([again.code, again.message], [-32600, 'initialize may only be sent once per connection']);
     });
 
-    test('what is no message is answered with id -1, and the connection lives on', async () => {
+    test('a malformed message is answered with id -1, and the connection stays open', async () => {
       await using peer = await open();
       await peer.greet();
       const junk = [
@@ -60,7 +60,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
     });
 
-    test('unknown methods are -32601, stray notifications are answered, unknown members are ignored', async () => {
+    test('unknown methods fail with -32601, unexpected notifications are answered, unknown members are ignored', async () => {
       await using peer = await open();
       await peer.greet();
       assert.equal(errorOf(await peer.request('fs/readFile', { path: 'file:///x' })).code, -32601);
@@ -69,7 +69,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       resultOf(await peer.request('process/start', { processId: 'p', ...shell('exit 0'), brandNew: { a: 1 } }));
     });
 
-    test('ids of any allowed kind are echoed, 0 and the empty string among them', async () => {
+    test('ids of any allowed kind are echoed, including 0 and the empty string', async () => {
       await using peer = await open();
       await peer.greet();
       for (const id of [0, -5, '', 'text', 2 ** 53 - 1]) {
@@ -79,7 +79,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.equal('jsonrpc' in (await peer.reply('with')), false);
     });
 
-    test('integer ids of 64 bits are echoed digit for digit, in results and in errors', async () => {
+    test('64-bit integer ids are echoed digit for digit, in results and in errors', async () => {
       await using peer = await open();
       await peer.greet();
       for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993', '18446744073709551615']) {
@@ -98,7 +98,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.ok(peer.lastText.startsWith('{"id":9223372036854775807,"result":{"chunks":[{"seq":1,'), peer.lastText);
     });
 
-    test('initialized may be sent again', async () => {
+    test('initialized may be sent twice', async () => {
       await using peer = await open();
       await peer.greet();
       peer.send('{"method":"initialized","params":{}}');
@@ -109,7 +109,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       );
     });
 
-    test('the largest number of 64 bits is no limit', async () => {
+    test('the largest 64-bit number means no limit', async () => {
       await using peer = await open();
       await peer.greet();
       const most = '18446744073709551615';
@@ -130,7 +130,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.equal(stdout, 'two');
     });
 
-    test('the reply to a start comes first, numbers run from 1 without holes, closed is last', async () => {
+    test('the reply to a start is sent first, seq counts from 1 without gaps, and closed is last', async () => {
       await using peer = await open();
       await peer.greet();
       for (let run = 0; run < 20; run += 1) {
@@ -152,7 +152,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       }
     });
 
-    test('cwd is a path or a file URI; anything else is refused by name', async () => {
+    test('cwd is a path or a file URI; anything else is refused with its value', async () => {
       await using peer = await open();
       await peer.greet();
       for (const [index, cwd] of ['/tmp', 'file:///tmp'].entries()) {
@@ -167,7 +167,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       }
     });
 
-    test('names that cannot be kept in a map are refused, not left out', async () => {
+    test('names that are unsafe as object keys are refused, not dropped', async () => {
       await using peer = await open();
       await peer.greet();
       for (const unusable of ['__proto__', 'prototype', 'constructor']) {
@@ -184,7 +184,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       }
     });
 
-    test('a list where a map belongs is refused with its place, and nothing is started', async () => {
+    test('a list in place of an object is refused with its path, and nothing is started', async () => {
       await using peer = await open();
       const greeting = errorOf(await peer.request('initialize', { clientName: 'raw', resumeSessionId: null, cursors: [1] }));
       assert.deepEqual([greeting.code, greeting.message], [-32602, 'cursors: expected an object of numbers, got [1]']);
@@ -209,7 +209,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(resultOf(await peer.request('process/list')), { processes: [] });
     });
 
-    test('reads page through retained output and wait when asked to', async () => {
+    test('reads page through retained output and wait on request', async () => {
       await using peer = await open();
       await peer.greet();
       await peer.request('process/start', { processId: 'p', ...shell('echo one; read -r _; echo two', { pipeStdin: true }) });
@@ -223,7 +223,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       const { chunks: _, ...rest } = resultOf(
         await peer.request('process/read', { processId: 'p', afterSeq: 99, maxBytes: null, waitMs: null }),
       );
-      const over = {
+      const closed = {
         nextSeq: 5,
         nextBytes: 8,
         droppedBytes: 0,
@@ -233,10 +233,10 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
         failure: null,
         sandboxDenied: false,
       };
-      assert.deepEqual(rest, over);
+      assert.deepEqual(rest, closed);
     });
 
-    test('a snapshot says whether the process runs, and how it ended', async () => {
+    test('a snapshot shows whether the process is running, and how it ended', async () => {
       await using peer = await open();
       await peer.greet();
       const facts = async (processId: string) => {
@@ -253,7 +253,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(await facts('q'), [false, 137, 'SIGKILL']);
     });
 
-    test('a long poll holds up neither health nor terminate', async () => {
+    test('a long poll delays neither environment/status nor terminate', async () => {
       await using peer = await open();
       await peer.greet();
       await peer.request('process/start', { processId: 'p', ...shell('sleep 60') });
@@ -263,7 +263,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       for (const page of await Promise.all(polls)) assert.equal(resultOf(page)['exited'], true);
     });
 
-    test('the bad cases have the codes clients know', async () => {
+    test('invalid requests fail with Codex’s codes', async () => {
       await using peer = await open();
       await peer.greet();
       await peer.request('process/start', { processId: 'p', ...shell('sleep 60') });
@@ -289,7 +289,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(resultOf(await peer.request('process/terminate', { processId: 'unknown' })), { running: false });
     });
 
-    test('interrupt ends with 130 on pipes and terminals alike', async () => {
+    test('interrupt ends a process with 130 on pipes and on terminals', async () => {
       await using peer = await open();
       await peer.greet();
       for (const tty of [false, true]) {
@@ -302,7 +302,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       }
     });
 
-    test('messages too deep or with too many values are refused and the connection lives on', async () => {
+    test('messages that are too deep or have too many values are refused, and the connection stays open', async () => {
       await using peer = await open();
       await peer.greet();
       peer.send(`{"id":7,"method":"environment/status","params":${'['.repeat(5_000)}${']'.repeat(5_000)}}`);
@@ -312,7 +312,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
       assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
     });
 
-    test('the worked example of the prototype gives its replies', async () => {
+    test('the worked example of the prototype gets its documented replies', async () => {
       await using peer = await open();
       const script = `printf 'ready\\n'; while IFS= read -r line; do printf 'echo:%s\\n' "$line"; done`;
       const replyTo = async (text: string) => {

@@ -1,4 +1,4 @@
-// One stream of everything that happens to a client's processes, with and without a wire; and the notifications about starts.
+// One stream of all events of a client's processes, in-process and over the wire, and the notifications about starts.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -27,7 +27,7 @@ const connectors: Readonly<Record<string, () => Promise<{ client: Client } & Asy
   },
 };
 
-/** Until nothing runs any more of so many processes. */
+/** Collects events until this many processes have closed or failed to start. */
 async function untilClosed(events: AsyncIterable<ClientEvent>, processes: number): Promise<ClientEvent[]> {
   const seen: ClientEvent[] = [];
   let ended = 0;
@@ -56,7 +56,7 @@ for (const [where, open] of Object.entries(connectors)) {
   describe(`the events of all processes, ${where}`, () => {
     guardAgainstLeaks();
 
-    test('begin with the start of each process and end with its last word', async () => {
+    test('begin with the start of each process and end with `closed`, or are a single `failed`', async () => {
       await using opened = await open();
       const reading = untilClosed(opened.client.events(), 3);
       const [one, two] = await Promise.all(
@@ -74,7 +74,7 @@ for (const [where, open] of Object.entries(connectors)) {
       assert.match(failed.problem, /no-such-program/);
     });
 
-    test('leave the handles their output, and hold nothing back when a handle ignores it', async () => {
+    test('do not take output from the handles, and still carry it when a handle ignores it', async () => {
       await using opened = await open();
       const events = opened.client.events();
       const { stdout } = await opened.client.run(['echo', 'both'], { env });
@@ -90,7 +90,7 @@ for (const [where, open] of Object.entries(connectors)) {
       assert.equal((await child.closed).kind, 'code');
     });
 
-    test('are dropped for a reader that is too slow, output first, and told as a gap; the process goes on', async () => {
+    test('are dropped for a slow reader, output first, and reported as a gap; the process continues', async () => {
       await using opened = await open();
       const events = opened.client.events({ maxBytes: 100_000 });
       const { stdout } = await opened.client.run(['sh', '-c', 'head -c 2000000 /dev/zero; sleep 0.1; echo end'], { env });
@@ -106,7 +106,7 @@ for (const [where, open] of Object.entries(connectors)) {
       assert.equal(kept + missed, 2_000_004);
     });
 
-    test('end with the client, and for a reader that leaves', async () => {
+    test('end when the client closes, and when the reader returns', async () => {
       await using opened = await open();
       const left = opened.client.events();
       await left.return();
@@ -117,7 +117,7 @@ for (const [where, open] of Object.entries(connectors)) {
       assert.deepEqual(await waiting, { done: true, value: undefined });
     });
 
-    test('go on for processes that ran before, from now on', async () => {
+    test('include processes that were already running, from that moment on', async () => {
       await using opened = await open();
       await using child = await opened.client.start({ argv: ['cat'], env, io: { kind: 'pipe', stdin: 'open' } });
       await child.write('before\n');
@@ -136,7 +136,7 @@ describe('process/started and process/failed', () => {
 
   const start = (processId: string, program: string) => ({ processId, argv: [program], cwd: '/', env });
 
-  test('are sent to a client that asks for them, and only to such', async () => {
+  test('are sent only to a client that asks for them', async () => {
     await using server = await SluiceServer.start('websocket');
     for (const startEvents of [true, false]) {
       await using peer = await overWebSocket(server.url);
@@ -146,7 +146,7 @@ describe('process/started and process/failed', () => {
       await peer.notification('process/closed', 'p');
       await peer.request('process/start', start('q', 'no-such-program'));
       await peer.request('process/start', start('p', 'true'));
-      const told = peer.messages.flatMap(({ method, error }) => method ?? (error === undefined ? [] : 'error'));
+      const received = peer.messages.flatMap(({ method, error }) => method ?? (error === undefined ? [] : 'error'));
       const events = [
         'process/started',
         'process/exited',
@@ -156,7 +156,7 @@ describe('process/started and process/failed', () => {
         'process/failed',
         'error',
       ];
-      assert.deepEqual(told, startEvents ? events : events.filter((method) => !/started|failed/.test(method)));
+      assert.deepEqual(received, startEvents ? events : events.filter((method) => !/started|failed/.test(method)));
       if (!startEvents) continue;
       const [found, refused] = peer.messages.filter(({ method }) => method === 'process/failed').map(paramsOf);
       assert.deepEqual([found?.['processId'], found?.['failure']], ['q', 'programNotFound']);

@@ -1,5 +1,5 @@
-// The twenty test cases of the exec-server document, under the names they have there, against a real server. Where Sluice differs on
-// purpose the case says so, and docs/differences.md says why.
+// The twenty test cases of the exec-server document, under their original names, against a real server. Where Sluice differs on purpose,
+// the test name says so and docs/differences.md explains why.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -37,7 +37,7 @@ function connectionCases(): void {
     assert.match(peer.lastText, /^\{"id":7,"result":\{/);
   });
 
-  test('stdio_connection_reports_parse_errors (differs: answered with id -1, and the connection lives on)', async () => {
+  test('stdio_connection_reports_parse_errors (differs: answered with id -1, and the connection stays open)', async () => {
     await using peer = await overStdio();
     peer.send('not-json');
     const { code, message } = errorOf(await peer.reply(-1));
@@ -126,7 +126,7 @@ function routingCases(): void {
     assert.match(message, /process\/unknown/);
   });
 
-  test('unexpected_client_notifications_are_rejected (differs: answered with id -1, and the connection lives on)', async () => {
+  test('unexpected_client_notifications_are_rejected (differs: answered with id -1, and the connection stays open)', async () => {
     await using peer = await greeted();
     peer.send('{"method":"process/output","params":{}}');
     const { code, message } = errorOf(await peer.reply(-1));
@@ -134,12 +134,12 @@ function routingCases(): void {
     assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
   });
 
-  test('unexpected_client_responses_are_rejected (differs: without effect and without an answer)', async () => {
+  test('unexpected_client_responses_are_rejected (differs: ignored without a reply)', async () => {
     await using peer = await greeted();
-    const heard = peer.messages.length;
+    const receivedBefore = peer.messages.length;
     peer.send('{"id":6,"result":{}}');
     assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
-    assert.equal(peer.messages.length, heard + 1);
+    assert.equal(peer.messages.length, receivedBefore + 1);
   });
 }
 

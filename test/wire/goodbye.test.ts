@@ -1,4 +1,4 @@
-// A server that stops says so, and its clients believe it at once; of one that has vanished, what is known already needs no answer.
+// A server that stops announces it, so its clients do not try to reconnect. After it has vanished, a client still has what it received.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,10 +12,10 @@ import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** Longer than any test waits: a client that tries to come back is seen to hang. */
+/** Longer than any test waits, so a client that tries to reconnect makes its test hang. */
 const timeouts = { reconnectMs: 10 * 60_000 };
 
-/** What the promise resolves with, if it does while the client would still be trying. */
+/** The value of a promise that must resolve long before `reconnectMs`. */
 async function atOnce<T>(promise: Promise<T>): Promise<T> {
   let settled: { readonly value: T } | undefined;
   void promise.then((value) => (settled = { value }));
@@ -26,7 +26,7 @@ describe('when the server stops', () => {
   guardAgainstLeaks();
 
   for (const kind of ['websocket', 'unix'] as const) {
-    test(`a client over a ${kind} knows how its process ended and that the server is gone`, async () => {
+    test(`a client over a ${kind} learns how its process ended and that the server is gone`, async () => {
       await using server = await SluiceServer.start(kind);
       await using client = await connect(server.url, { timeouts });
       const child = await client.start(shell('exec sleep 600'));
@@ -39,7 +39,7 @@ describe('when the server stops', () => {
     });
   }
 
-  test('a client over a browser’s WebSocket knows it too', async () => {
+  test('a client over a browser’s WebSocket learns that the server is gone', async () => {
     const world = globalThis as { WebSocket?: unknown };
     const own = world.WebSocket;
     world.WebSocket = WebSocket;
@@ -54,7 +54,7 @@ describe('when the server stops', () => {
     }
   });
 
-  test('a run has its outcome', async () => {
+  test('an agent’s run gets its outcome', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts });
     const run = startAgent({ client, adapter: fixtureAdapter(), cwd: '/', env, prompt: 'hang' });
@@ -67,7 +67,7 @@ describe('when the server stops', () => {
 describe('when the server has vanished', () => {
   guardAgainstLeaks();
 
-  test('a handle that was read to its end still tells how, and is disposed of without an answer', async () => {
+  test('a handle that was read to its end still reports the exit, and is disposed of without a reply', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts });
     const child = await client.start(shell('echo done; exit 3'));
@@ -79,7 +79,7 @@ describe('when the server has vanished', () => {
     await atOnce(child[Symbol.asyncDispose]());
   });
 
-  test('a handle that was attached and read to its end is left without an answer', async () => {
+  test('an attached handle that was read to its end is disposed of without a reply', async () => {
     await using server = await SluiceServer.start('websocket');
     await using owner = await connect(server.url, { timeouts });
     await using client = await connect(server.url, { timeouts });

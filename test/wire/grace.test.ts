@@ -1,4 +1,4 @@
-// Processes that end because their connection, their session or their server ends: each is asked first, and has its own grace.
+// Processes that end because their connection, session or server ends: each gets SIGTERM first, and its own grace period.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
-/** Not enough for anybody, so that a process that cleans up had its own grace. */
+/** Too short to clean up in, so that a process that did clean up must have had its own grace period. */
 const littleGrace = ['--force-after-ms', '1'];
 
 class Folder implements Disposable {
@@ -27,7 +27,7 @@ class Folder implements Disposable {
   }
 }
 
-/** Starts a process that takes a moment to clean up when it is asked to end. */
+/** Starts a process that takes a moment to clean up on SIGTERM. */
 async function startTidy(peer: RawPeer, { file }: Folder): Promise<number> {
   const argv = ['sh', '-c', 'trap "sleep 0.3; echo done > $1; exit" TERM; echo up; while :; do sleep 0.05; done', 'sh', file];
   const started = await peer.request('process/start', { processId: 'tidy', argv, cwd: '/', env, forceAfterMs: 60_000 });
@@ -35,14 +35,14 @@ async function startTidy(peer: RawPeer, { file }: Folder): Promise<number> {
   return Number(resultOf(started)['pid']);
 }
 
-describe('the grace of a process', () => {
+describe('the grace period of a process', () => {
   guardAgainstLeaks();
 
   for (const [kind, open] of [
     ['websocket', overWebSocket],
     ['unix', overUnixSocket],
   ] as const) {
-    test(`holds when its connection is lost: ${kind}`, async () => {
+    test(`applies when its connection is lost: ${kind}`, async () => {
       using folder = new Folder();
       await using server = await SluiceServer.start(kind, littleGrace);
       const peer = await open(server.url);
@@ -54,7 +54,7 @@ describe('the grace of a process', () => {
     });
   }
 
-  test('holds when nobody has resumed its session in time', async () => {
+  test('applies when no client resumes its session in time', async () => {
     using folder = new Folder();
     await using server = await SluiceServer.start('websocket', [...littleGrace, '--detach-grace-ms', '1']);
     const peer = await overWebSocket(server.url);
@@ -65,7 +65,7 @@ describe('the grace of a process', () => {
     assert.ok(existsSync(folder.file));
   });
 
-  test('holds when its session is closed, which is answered afterwards', async () => {
+  test('applies when its session is closed, which is answered afterwards', async () => {
     using folder = new Folder();
     await using server = await SluiceServer.start('websocket', littleGrace);
     await using peer = await overWebSocket(server.url);
@@ -75,7 +75,7 @@ describe('the grace of a process', () => {
     assert.deepEqual([existsSync(folder.file), await living([pid])], [true, []]);
   });
 
-  test('holds at the end of file of a server on stdio', async () => {
+  test('applies when the stdin of a server on stdio ends', async () => {
     using folder = new Folder();
     const peer = await overStdio(littleGrace);
     await peer.greet();
@@ -85,7 +85,7 @@ describe('the grace of a process', () => {
     assert.deepEqual([existsSync(folder.file), await living([pid])], [true, []]);
   });
 
-  test('holds when the server is asked to end', async () => {
+  test('applies when the server is asked to stop', async () => {
     using folder = new Folder();
     const server = await SluiceServer.start('websocket', littleGrace);
     await using peer = await overWebSocket(server.url);
@@ -95,7 +95,7 @@ describe('the grace of a process', () => {
     assert.deepEqual([existsSync(folder.file), await living([pid])], [true, []]);
   });
 
-  test('counts for what its session’s earlier processes have left running', async () => {
+  test('applies to what earlier processes of its session have left running', async () => {
     using folder = new Folder();
     await using server = await SluiceServer.start('websocket', littleGrace);
     await using peer = await overWebSocket(server.url);
@@ -111,7 +111,7 @@ describe('the grace of a process', () => {
     assert.deepEqual([existsSync(folder.file), await living([pid])], [true, []]);
   });
 
-  test('is none for a one-shot command', async () => {
+  test('does not exist for a one-shot command', async () => {
     using folder = new Folder();
     await using server = await SluiceServer.start('websocket');
     const peer = await overWebSocket(server.url);
@@ -133,12 +133,12 @@ describe('the grace of a process', () => {
   });
 });
 
-describe('while processes have their grace', () => {
+describe('during the grace period of processes', () => {
   guardAgainstLeaks();
 
   const deaf = { argv: ['sh', '-c', `trap '' TERM; echo up; while :; do sleep 1; done`], cwd: '/', env, forceAfterMs: 60_000 };
 
-  test('they count against the limit of their caller', async () => {
+  test('they still count against their caller’s limit', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-processes-per-token', '1']);
     const first = await overWebSocket(server.url);
     await first.greet();
@@ -152,7 +152,7 @@ describe('while processes have their grace', () => {
     await eventually(async () => resultOf(await start()));
   });
 
-  test('a server that is asked to end opens no more sessions', async () => {
+  test('a stopping server opens no more sessions', async () => {
     const server = await SluiceServer.start('websocket');
     await using owner = await overWebSocket(server.url);
     await using late = await overWebSocket(server.url);

@@ -1,4 +1,4 @@
-// What an operator can learn from a real server's log and metrics: who was refused, who started what, and how it ended.
+// What an operator learns from a real server's log and metrics: which callers were refused, who started what, and how it ended.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ const env = { PATH: process.env['PATH'] ?? '' };
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Lines of the log with this text, once there are as many. */
+/** The lines of the log with this message, once there are `count`. */
 async function linesWith(server: SluiceServer, text: string, count: number): Promise<Line[]> {
   return eventually(() => {
     const lines = server.log.map((line) => JSON.parse(line) as Line).filter(({ msg }) => msg === text);
@@ -35,7 +35,7 @@ async function metricsOf(server: SluiceServer): Promise<string> {
 describe('the log and the metrics', () => {
   guardAgainstLeaks();
 
-  test('tell who started each process and how it ended, one-shot commands included', async () => {
+  test('show who started each process and how it ended, including one-shot commands', async () => {
     using folder = scratchFolder();
     await using server = await SluiceServer.start('websocket', ['--token-file', folder.write('token', token)]);
     await using peer = await overWebSocket(server.url, { authorization });
@@ -70,7 +70,7 @@ describe('the log and the metrics', () => {
     assert.equal(server.log.join('\n').includes(token), false);
   });
 
-  test('tell of processes that end with their client, and of callers without a credential', async () => {
+  test('show processes that end with their client, and callers without a credential', async () => {
     await using server = await SluiceServer.start('unix');
     await using _lost = await overUnixSocket(server.url).then(async (peer) => {
       await peer.greet();
@@ -83,7 +83,7 @@ describe('the log and the metrics', () => {
     assert.match(String(ended['peer']), /^unix:.* client 1$/);
   });
 
-  test('tell of refused credentials: a line for the address, the rest as a number, no token', async () => {
+  test('show refused credentials as one line per address, a count of the rest, and no token', async () => {
     using folder = scratchFolder();
     await using server = await SluiceServer.start('websocket', ['--token-file', folder.write('token', token)]);
     const guesses = Array.from({ length: 30 }, (_, index) => `guess-number-${index}`);
@@ -91,7 +91,7 @@ describe('the log and the metrics', () => {
       const answer = await answerTo(server, request(server, 'GET /', [...upgradeHeaders, `Authorization: Bearer ${guess}`]));
       assert.deepEqual(statusesIn(answer), [401]);
     }
-    // Asked for without an upgrade, a refusal is a refusal, too; a health check is none.
+    // A refused plain HTTP request counts too; a health check needs no credential.
     assert.deepEqual(statusesIn(await answerTo(server, request(server, 'GET /metrics', []))), [401]);
     assert.deepEqual(statusesIn(await answerTo(server, request(server, 'GET /healthz', []))), [200]);
     const rebound = 'GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n';

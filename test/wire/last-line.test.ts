@@ -1,4 +1,4 @@
-// What a client says last, on streams of lines: a line that its end of file ends counts like any other, and is answered.
+// The last line of a client on a line-based stream is answered even if only the end of the stream terminates it.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -27,10 +27,10 @@ const overUnix = async (input: string) => {
   await using server = await SluiceServer.start('unix');
   const socket = connect({ path: server.url.slice('unix://'.length), allowHalfOpen: true });
   socket.end(input);
-  return await readText(socket); // before the server is stopped
+  return await readText(socket); // awaited here, before the server is disposed of
 };
 
-/** Ids of the replies, sorted: they may come in another order than the requests. */
+/** Sorted ids of the replies, which may be out of order. */
 const repliesIn = (output: string) =>
   output
     .trim()
@@ -42,7 +42,7 @@ const repliesIn = (output: string) =>
 describe('the last line of a client', () => {
   guardAgainstLeaks();
 
-  for (const [name, say] of [
+  for (const [name, send] of [
     ['stdio', overStdio],
     ['a Unix socket', overUnix],
   ] as const) {
@@ -51,11 +51,11 @@ describe('the last line of a client', () => {
       ['only the end of the stream', ''],
     ] as const) {
       test(`with ${ending} is answered over ${name}`, async () => {
-        assert.deepEqual(repliesIn(await say(`${greeting}${end}`)), [1]);
+        assert.deepEqual(repliesIn(await send(`${greeting}${end}`)), [1]);
       });
 
-      test(`with ${ending} is answered over ${name}, like all before it`, async () => {
-        assert.deepEqual(repliesIn(await say(`${conversation}${end}`)), [1, 2, 3]);
+      test(`with ${ending} is answered over ${name}, like the lines before it`, async () => {
+        assert.deepEqual(repliesIn(await send(`${conversation}${end}`)), [1, 2, 3]);
       });
     }
   }

@@ -1,4 +1,4 @@
-// Promise 3 at the edge: what one caller may have, and what is refused, each with a code and a text that says the limit.
+// Promise 3 at the edge: what one caller may use, and what is refused, each with a code and a message that names the limit.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ async function metric(server: SluiceServer, name: string): Promise<number> {
 describe('limits', () => {
   guardAgainstLeaks();
 
-  test('requests in flight: one too many is refused, the others are answered', async () => {
+  test('requests in flight: a request over the limit is refused, the others are answered', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-requests-in-flight', '3']);
     await using peer = await overWebSocket(server.url);
     await peer.greet();
@@ -36,7 +36,7 @@ describe('limits', () => {
     resultOf(await peer.request('environment/status'));
   });
 
-  test('answers: a peer that asks and does not read them waits for them, and the server’s memory does not grow', async () => {
+  test('replies: they wait for a peer that does not read them, and the server’s memory does not grow', async () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     await peer.greet();
@@ -49,7 +49,7 @@ describe('limits', () => {
     const queued = async () => metric(server, 'sluice_send_queued_bytes');
     let mostQueued = await settled(queued);
     peer.resume();
-    // They do not all rush in either when the first ones have been taken.
+    // Nor are all the others queued as soon as the first replies have been read.
     for (let id = 1; id <= asked; id += 1) {
       mostQueued = Math.max(mostQueued, await queued());
       assert.ok((resultOf(await peer.reply(id))['chunks'] as unknown[]).length > 0);
@@ -58,15 +58,15 @@ describe('limits', () => {
   });
 
   for (const [what, text] of [
-    ['what cannot be read', 'x'],
-    ['what is refused', '{"id":1,"method":"nothing"}'],
+    ['malformed messages', 'x'],
+    ['refused requests', '{"id":1,"method":"nothing"}'],
   ] as const) {
-    test(`${what}: a peer that does not read the answers is not read either, and the server’s memory does not grow`, async () => {
+    test(`${what}: the server stops reading from a peer that does not read, and its memory does not grow`, async () => {
       await using server = await SluiceServer.start('unix', ['--listen', 'ws://127.0.0.1:0']);
       const socket = connect(server.url.slice('unix://'.length));
       await once(socket, 'connect');
       const asked = 100_000;
-      socket.write(`${text}\n`.repeat(asked)); // and nobody reads
+      socket.write(`${text}\n`.repeat(asked)); // without reading the replies
       const queued = await settled(async () => metric(server, 'sluice_send_queued_bytes'));
       assert.ok(queued < 6 * 1024 * 1024, `${queued} bytes`);
       let answers = 0;
@@ -77,7 +77,7 @@ describe('limits', () => {
     });
   }
 
-  test('pings: a peer that does not read the pongs gets one for the latest, and the server’s memory does not grow', async () => {
+  test('pings: a peer that does not read gets a pong for the latest, and the server’s memory does not grow', async () => {
     await using server = await SluiceServer.start('websocket');
     const socket = new WebSocket(server.url, { perMessageDeflate: false });
     await once(socket, 'open');
@@ -94,7 +94,7 @@ describe('limits', () => {
     await once(socket, 'close');
   });
 
-  test('sessions of one caller', async () => {
+  test('sessions per caller: one over the limit is refused', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
@@ -103,7 +103,7 @@ describe('limits', () => {
     assert.deepEqual([refused.code, refused.message.includes('1 sessions')], [-32023, true]);
   });
 
-  test('processes of one caller, over all its sessions', async () => {
+  test('processes per caller: one over the limit is refused, counted over all sessions', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-processes-per-token', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
@@ -113,14 +113,14 @@ describe('limits', () => {
     assert.equal(errorOf(await second.request('process/start', start('p'))).code, -32021);
   });
 
-  test('connections', async () => {
+  test('connections: one over the limit gets 503', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-connections', '1']);
     await using first = await overWebSocket(server.url);
     await first.greet();
     await assert.rejects(overWebSocket(server.url), /503/);
   });
 
-  test('the length of a message', async () => {
+  test('message length: a longer message closes its connection, and no other', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-message-bytes', '65536']);
     await using peer = await overWebSocket(server.url);
     await peer.greet();
@@ -134,7 +134,7 @@ describe('limits', () => {
     ['deep', '['.repeat(60_000_000)],
     ['wide', `{"id":1,"method":"nothing","params":["\\"",${'{},'.repeat(20_000_000)}0]}`],
   ] as const) {
-    test(`values: a message as ${what} as fits into its bytes is refused before it costs more than those`, async () => {
+    test(`values: a message as ${what} as its size allows is refused before it takes more memory than its bytes`, async () => {
       await using server = await SluiceServer.start('unix');
       await using peer = await overUnixSocket(server.url);
       peer.send(text);
@@ -146,7 +146,7 @@ describe('limits', () => {
     });
   }
 
-  test('values: a long message with few of them is read, whatever its strings hold', async () => {
+  test('values: a long message with few of them is parsed, even if its strings contain brackets', async () => {
     await using server = await SluiceServer.start('unix');
     await using peer = await overUnixSocket(server.url);
     const padding = '\\"[{,\\\\'.repeat(2_000_000);
@@ -160,7 +160,7 @@ describe('limits', () => {
     );
   });
 
-  test('metadata: as much as fits into a message is refused, and the server goes on', async () => {
+  test('metadata: a message full of it is refused, and the server keeps working', async () => {
     await using server = await SluiceServer.start('unix');
     await using peer = await overUnixSocket(server.url);
     await peer.greet();
@@ -204,7 +204,7 @@ describe('limits', () => {
       `envPolicy.includeOnly[0]: expected a string of at most 256 characters, got ${cut('A', 257)}`,
     ],
   ] as const) {
-    test(`the length of ${member}`, async () => {
+    test(`the length of ${member}: a longer one is refused`, async () => {
       await using server = await SluiceServer.start('unix');
       await using peer = await overUnixSocket(server.url);
       await peer.greet();
@@ -228,7 +228,7 @@ describe('limits', () => {
   });
 });
 
-/** How an error shows a text of so many of one character. */
+/** How an error shows a string of `length` times the same character. */
 function cut(character: string, length: number): string {
   return `"${character.repeat(60)}…" (${length} characters)`;
 }

@@ -1,4 +1,4 @@
-// A read that waits, between the end of a process and the end of its output.
+// A waiting `process/read` between the exit of a process and the end of its output.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,13 +8,13 @@ import { type RawPeer, paramsOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer, limitFlags } from '../support/sluice-server.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
-/** Far longer than the test: closed comes only when the process is terminated. */
+/** Far longer than the test, so `closed` is sent only once the process is terminated. */
 const patient = limitFlags({ drainQuietMs: 600_000, drainLimitMs: 600_000 });
 
 describe('a long poll', () => {
   guardAgainstLeaks();
 
-  test('on a process that has exited returns at once, although its output is still held open', async () => {
+  test('on an exited process returns at once, although its output is still open', async () => {
     await using server = await SluiceServer.start('websocket', patient);
     await using peer = await overWebSocket(server.url);
     const seq = await exitedSeq(peer, 'sleep 600 & exit 3');
@@ -26,7 +26,7 @@ describe('a long poll', () => {
     await peer.notification('process/closed', 'p');
   });
 
-  test('until closed waits on after the exit, for output and for the end of it', async () => {
+  test('until closed keeps waiting after the exit, for more output and for its end', async () => {
     await using server = await SluiceServer.start('websocket', patient);
     await using peer = await overWebSocket(server.url);
     const seq = await exitedSeq(peer, '(trap "echo late" USR1; while :; do sleep 0.05; done) & echo $!; exit 3');
@@ -43,7 +43,7 @@ describe('a long poll', () => {
   });
 });
 
-/** Runs the script as process `p` and gives the number of its `process/exited`. */
+/** Runs the script as process `p` and returns the `seq` of its `process/exited`. */
 async function exitedSeq(peer: RawPeer, script: string): Promise<number> {
   await peer.greet();
   resultOf(await peer.request('process/start', { processId: 'p', argv: ['sh', '-c', script], cwd: '/', env }));

@@ -1,4 +1,4 @@
-// The client with servers that are not Sluice: one of v0, and one like Codex's releases. The real one is tried by `npm run e2e:codex-server`.
+// The client against servers that are not Sluice: one of v0, and one like Codex's releases. `npm run e2e:codex-server` tests the real one.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ interface Opened extends AsyncDisposable {
   readonly folder: string;
 }
 
-/** A client on a socket that it is given, and the server at its other end. */
+/** A client on an already connected socket, and the server at its other end. */
 async function open(dialect: Dialect, order?: Order): Promise<Opened> {
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -54,16 +54,16 @@ describe('a server that is not Sluice', () => {
   for (const dialect of ['v0', 'released'] as const) {
     const place = { env, envPolicy: { inherit: 'none' }, cwd: '/' } as const;
 
-    test(`runs commands, and tells what they wrote and how they ended (${dialect})`, async () => {
+    test(`runs commands, and reports what they wrote and how they ended (${dialect})`, async () => {
       await using opened = await open(dialect);
       const { ending, stdout, stderr } = await opened.client.run(['sh', '-c', 'echo out; echo err >&2; exit 3'], place);
       assert.deepEqual([stdout.text, stderr.text], ['out\n', 'err\n']);
       assert.ok(ending.kind === 'code' && ending.code === 3 && ending.reason === 'exited', JSON.stringify(ending));
-      // A v0 server never says that nothing more will come, so the client cannot know.
+      // A v0 server never announces the end of the output, so the client cannot know that it is complete.
       assert.equal(ending.outputComplete, dialect === 'released');
     });
 
-    test(`is sent no notification that it would hang up on, and the whole of a large output is taken (${dialect})`, async () => {
+    test(`gets no notification it would disconnect on, and all of its large output is read (${dialect})`, async () => {
       await using opened = await open(dialect);
       const { stdout } = await opened.client.run(['head', '-c', '3000000', '/dev/zero'], place);
       assert.equal(stdout.bytes.length, 3_000_000);
@@ -73,7 +73,7 @@ describe('a server that is not Sluice', () => {
       );
     });
 
-    test(`ends a process whose time is up, and one that is disposed of (${dialect})`, async () => {
+    test(`ends a process at its timeout, and one that is disposed of (${dialect})`, async () => {
       await using opened = await open(dialect);
       const { ending } = await opened.client.run(['sleep', '600'], { ...place, timeoutMs: 50 });
       assert.deepEqual([ending.kind, ending.reason], ['code', 'timedOut']);
@@ -82,7 +82,7 @@ describe('a server that is not Sluice', () => {
       assert.equal((await child.exit).reason, 'terminated');
     });
 
-    test(`ends its processes when the client is closed, and loses them with the connection (${dialect})`, async () => {
+    test(`loses its processes with the connection, and ends them when the client is closed (${dialect})`, async () => {
       await using opened = await open(dialect);
       const lost = await opened.client.start({ ...place, argv: ['sleep', '600'] });
       opened.cut();
@@ -94,7 +94,7 @@ describe('a server that is not Sluice', () => {
       assert.equal((await closed.exit).reason, 'disconnected');
     });
 
-    test(`is not asked for what it would ignore (${dialect})`, async () => {
+    test(`gets no request for anything it would ignore (${dialect})`, async () => {
       await using opened = await open(dialect);
       for (const [wrong, problem] of [
         [{ forceAfterMs: 1 }, /forceAfterMs/],
@@ -113,7 +113,7 @@ describe('a server that is not Sluice', () => {
       await assert.rejects(opened.client.list(), /unknown method: process\/list/);
     });
 
-    test(`holds back a process that is not read, and lets the others through (${dialect})`, async () => {
+    test(`holds back a process whose output is not read, and no other (${dialect})`, async () => {
       await using opened = await open(dialect);
       const report = join(opened.folder, 'written');
       const flood = `head -c 20000000 /dev/zero; echo all >${report}`;
@@ -128,7 +128,7 @@ describe('a server that is not Sluice', () => {
     });
   }
 
-  test('takes the folder as v0 and as the releases have it', async () => {
+  test('gets the working directory in the form that v0 or the releases expect', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice a%41-'));
     for (const dialect of ['v0', 'released'] as const) {
       await using opened = await open(dialect);
@@ -138,7 +138,7 @@ describe('a server that is not Sluice', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('that numbers its notifications may send them in another order', async () => {
+  test('that numbers its notifications may send them out of order', async () => {
     await using opened = await open('released', 'swapped');
     const script = 'for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.01; done; exit 5';
     const { stdout, ending } = await opened.client.run(['sh', '-c', script], { env, cwd: '/' });
@@ -146,7 +146,7 @@ describe('a server that is not Sluice', () => {
     assert.deepEqual([ending.kind === 'code' && ending.code, ending.outputComplete], [5, true]);
   });
 
-  test('that is written to gets every byte, and what it cannot end is an error, not a wait', async () => {
+  test('that cannot close stdin gets every byte, and closing stdin fails at once', async () => {
     await using opened = await open('released');
     await using child = await opened.client.start({ argv: ['cat'], env, cwd: '/', io: { kind: 'pipe', stdin: 'open' } });
     assert.equal(await child.write('hello\n'), 'accepted');

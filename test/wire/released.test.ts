@@ -1,4 +1,4 @@
-// Processes that outlive their session: replaced, forgotten and started again.
+// Processes that outlive their session: replaced, forgotten and restarted.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const env = { PATH: process.env['PATH'] ?? '', SECRET: 'hush' };
 
-interface Wanted extends StartOptions {
+interface ScriptOptions extends StartOptions {
   readonly id: string;
   readonly script: string;
 }
 
-function start(client: Client, { script, ...more }: Wanted): Promise<ProcessHandle> {
+function start(client: Client, { script, ...more }: ScriptOptions): Promise<ProcessHandle> {
   return client.start({ argv: ['sh', '-c', script], env, io: { kind: 'pipe', stdin: 'open' }, ...more });
 }
 
@@ -36,7 +36,7 @@ async function logOf(client: Client, id: string, sessionId: string): Promise<str
 describe('releasing a process', () => {
   guardAgainstLeaks();
 
-  test('takes the place of a closed one with the same id when asked to, never of a running one', async () => {
+  test('replaces a closed one with the same id on request, never a running one', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const first = await start(client, { id: 'x', script: 'echo first' });
@@ -51,7 +51,7 @@ describe('releasing a process', () => {
     await assert.rejects(third.release({ replace: 'ended' }), (error) => isExecError(error, 'processExists'));
   });
 
-  test('forgets it as soon as it has closed when it is not to be kept, also when that was before', async () => {
+  test('with keepMs 0 forgets it as soon as it has closed, even if it closed before the release', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const later = await start(client, { id: 'later', script: 'read -r line; echo "$line"' });
@@ -68,7 +68,7 @@ describe('releasing a process', () => {
     await eventually(async () => assert.deepEqual(await listed(client), []));
   });
 
-  test('keeps it no longer than the server does', async () => {
+  test('keeps it no longer than the server’s limit', async () => {
     await using server = await SluiceServer.start('unix', ['--keep-released-ms', '100']);
     await using client = await connect(server.url);
     const child = await start(client, { id: 'x', script: 'echo x' });
@@ -80,7 +80,7 @@ describe('releasing a process', () => {
 describe('forgetting a process', () => {
   guardAgainstLeaks();
 
-  test('frees the id of one that was released, and is refused while it has not closed', async () => {
+  test('frees the id of a released one, and is refused until it has closed', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (await start(client, { id: 'x', script: 'exec sleep 600' })).release();
@@ -108,7 +108,7 @@ describe('forgetting a process', () => {
 describe('restarting a process', () => {
   guardAgainstLeaks();
 
-  test('ends it and starts the same again: command, folder, environment, streams, notes and id', async () => {
+  test('ends it and starts it with the same command, folder, environment, streams, metadata and id', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const script = 'echo "$SECRET in $PWD"; exec cat';
@@ -132,7 +132,7 @@ describe('restarting a process', () => {
     assert.equal(await logOf(client, 'x', sessionId), 'hush in /usr\ntyped\n');
   });
 
-  test('starts an ended one again, on a terminal too, and tells when it can no longer be started', async () => {
+  test('also starts an ended one, even on a terminal, and fails if it can no longer be started', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const io = { kind: 'pty', rows: 11, cols: 44 } as const;
@@ -150,7 +150,7 @@ describe('restarting a process', () => {
     assert.deepEqual((await listed(client)).at(-1), ['there', 'closed']);
   });
 
-  test('is refused for one that was not started for it, was not released, or is not there', async () => {
+  test('is refused for one that is not restartable, not released, or unknown', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (await start(client, { id: 'plain', script: 'exec sleep 600' })).release();
@@ -165,7 +165,7 @@ describe('restarting a process', () => {
     assert.ok(own.pid > 0);
   });
 
-  test('keeps the new one for as long as the old one was to be kept', async () => {
+  test('keeps the new process as long as the old one was meant to be kept', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (
@@ -178,7 +178,7 @@ describe('restarting a process', () => {
     await eventually(async () => assert.deepEqual(await listed(client), []));
   });
 
-  test('is done once when it is asked for twice at the same time', async () => {
+  test('happens once when it is requested twice at the same time', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (await start(client, { id: 'x', script: 'exec sleep 600', restartable: true })).release();
@@ -189,7 +189,7 @@ describe('restarting a process', () => {
     assert.deepEqual(await listed(client), [['x', 'running']]);
   });
 
-  test('does not start anything on a server that stops meanwhile', async () => {
+  test('starts nothing if the server stops in the meantime', async () => {
     const server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const script = 'trap "echo asked" TERM; echo $$; while :; do sleep 0.05; done';

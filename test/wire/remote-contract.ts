@@ -1,4 +1,4 @@
-// The contract over a server that listens: one server for all tests, and one of its own for a test that sets limits.
+// The contract over a listening server: all tests share one, and a test that sets limits gets its own.
 
 import { after, before, describe } from 'node:test';
 import { connect } from '#src/index.js';
@@ -22,7 +22,7 @@ export function remoteContract(kind: 'websocket' | 'unix'): void {
   });
 }
 
-/** Closing the client ends its server too, and waits for that. */
+/** Closing the client also stops its server, and waits for it to exit. */
 async function connectToOwn(kind: 'websocket' | 'unix', limits: Readonly<Record<string, number>>): Promise<Client> {
   const server = await SluiceServer.start(kind, limitFlags(limits));
   const client = await connect(server.url);

@@ -1,4 +1,4 @@
-// `sluice serve` seen from outside: how it starts, whom it lets in, what it tells over HTTP, and how it ends.
+// `sluice serve` from the outside: how it starts, which clients it accepts, what it serves over HTTP, and how it stops.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -20,19 +20,19 @@ const env = { PATH: process.env['PATH'] ?? '' };
 describe('sluice serve', () => {
   guardAgainstLeaks();
 
-  test('prints the address it listens on as its first line, on a port of the system’s choice', async () => {
+  test('prints the address it listens on as its first line, with the port that the system chose', async () => {
     await using server = await SluiceServer.start('websocket');
     assert.match(server.url, /^ws:\/\/127\.0\.0\.1:\d+$/);
   });
 
-  test('exits with 0 also when it is asked to end the moment it has told its address', async () => {
+  test('exits with 0 even if it is asked to stop right after printing its address', async () => {
     for (let run = 0; run < 10; run += 1) {
       const server = await SluiceServer.start('websocket', ['--log-level', 'silent']);
       assert.equal(await server.stop(), 0);
     }
   });
 
-  test('ends its processes and exits with 0 when asked to, also those that ignore the request', async () => {
+  test('ends its processes when asked to stop, even those that ignore SIGTERM, and exits with 0', async () => {
     const server = await SluiceServer.start('websocket', ['--force-after-ms', '100']);
     await using client = await connect(server.url, { timeouts: { reconnectMs: 100 } });
     const script = `trap '' TERM HUP; echo ready; while :; do sleep 1; done`;
@@ -42,7 +42,7 @@ describe('sluice serve', () => {
     assert.deepEqual(await living([child.pid]), []);
   });
 
-  test('asked to end, tells its clients how their processes ended before it leaves them', async () => {
+  test('reports to its clients how their processes ended before it stops', async () => {
     for (const [kind, open] of [
       ['websocket', overWebSocket],
       ['unix', overUnixSocket],
@@ -61,23 +61,23 @@ describe('sluice serve', () => {
     }
   });
 
-  test('loads what it needs to start processes with the first of them, and not for a session without any', async () => {
+  test('loads the code that starts processes with the first start, not for a session without any', async () => {
     await using server = await SluiceServer.start('websocket');
-    const tells = (message: string) => server.log.some((line) => line.includes(`"msg":"${message}"`));
+    const hasLogged = (message: string) => server.log.some((line) => line.includes(`"msg":"${message}"`));
     {
       await using idle = await connect(server.url);
       assert.deepEqual(await idle.list(), []);
     }
-    await eventually(() => assert.ok(tells('client gone'), server.log.join('\n')));
-    assert.equal(tells('ready to spawn'), false, server.log.join('\n'));
+    await eventually(() => assert.ok(hasLogged('client gone'), server.log.join('\n')));
+    assert.equal(hasLogged('ready to spawn'), false, server.log.join('\n'));
     await using client = await connect(server.url);
     await (
       await client.start({ argv: ['true'], env })
     ).closed;
-    await eventually(() => assert.ok(tells('ready to spawn'), server.log.join('\n')));
+    await eventually(() => assert.ok(hasLogged('ready to spawn'), server.log.join('\n')));
   });
 
-  test('killed, takes its processes with it', async () => {
+  test('takes its processes with it when it is killed', async () => {
     const server = await SluiceServer.start('websocket');
     await using client = await connect(server.url, { timeouts: { reconnectMs: 100 } });
     const child = await client.start({ argv: ['sh', '-c', `trap '' TERM HUP; echo ready; while :; do sleep 1; done`], env });
@@ -86,7 +86,7 @@ describe('sluice serve', () => {
     await eventually(async () => assert.deepEqual(await living([child.pid]), []));
   });
 
-  test('on stdio ends with its client, and its processes with it', async () => {
+  test('on stdio ends with its client, and ends its processes', async () => {
     const peer = await overStdio();
     await peer.greet({ resumeSessionId: null });
     const { result } = await peer.request('process/start', { processId: 'p', argv: ['sleep', '60'], env });
@@ -94,7 +94,7 @@ describe('sluice serve', () => {
     assert.deepEqual(await living([(result as { pid: number }).pid]), []);
   });
 
-  test('refuses to listen beyond this machine without credentials, in one line that says what to do', () => {
+  test('refuses to listen beyond this machine without credentials, in one line with the remedy', () => {
     const { status, stderr } = spawnSync(process.execPath, ['--', program, 'serve', '--listen', 'ws://0.0.0.0:0'], {
       encoding: 'utf8',
     });
@@ -102,7 +102,7 @@ describe('sluice serve', () => {
     assert.match(stderr, /^sluice: refusing to listen on ws:\/\/0\.0\.0\.0:0 without credentials.*--token-file.*\n$/);
   });
 
-  test('lets in whoever has the token and nobody else, and never shows it', async () => {
+  test('accepts only clients with the token, and never logs it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
     const tokenFile = join(folder, 'token');
     writeFileSync(tokenFile, 'very-secret-token\n');
@@ -136,7 +136,7 @@ describe('sluice serve', () => {
     }
   });
 
-  test('refuses pages and hosts it does not know', async () => {
+  test('refuses origins and hosts that are not allowed', async () => {
     await using server = await SluiceServer.start('websocket', ['--allow-origin', 'http://good.example']);
     await assert.rejects(overWebSocket(server.url, { origin: 'http://evil.example' }), /403/);
     await assert.rejects(overWebSocket(server.url, { host: 'rebound.example' }), /403/);
@@ -144,7 +144,7 @@ describe('sluice serve', () => {
     await peer.greet();
   });
 
-  test('tells over HTTP that it is alive and ready, and what it has counted', async () => {
+  test('serves its health, readiness and metrics over HTTP', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     await client.run(['echo', 'counted'], { env });
@@ -180,7 +180,7 @@ describe('sluice serve', () => {
     assert.equal(/secret-(argument|variable|input)/.test(server.log.join('\n')), false);
   });
 
-  test('a child that never reads, with 64 MiB offered to it, delays nobody', async () => {
+  test('is not delayed by a child that never reads the 64 MiB it is offered', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     await using stuck = await client.start({ argv: ['sleep', '60'], env, io: { kind: 'pipe', stdin: 'open' } });

@@ -1,4 +1,4 @@
-// Promise 6, continuity, on the wire: sessions that outlive their connection, are resumed once, and are shared on purpose only.
+// Promise 6, continuity, on the wire: sessions outlive their connection, have one connection at a time, and are shared only on request.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -14,13 +14,13 @@ import { SluiceServer } from '../support/sluice-server.js';
 const env = { PATH: process.env['PATH'] ?? '' };
 const shell = (script: string, more: object = {}) => ({ argv: ['sh', '-c', script], cwd: '/tmp', env, tty: false, ...more });
 
-/** Prints a number every moment, each on its own line. */
+/** Prints a number every 10 ms, each on its own line. */
 const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done';
 
 describe('sessions', () => {
   guardAgainstLeaks();
 
-  test('without resumeSessionId the connection’s end is the processes’ end', async () => {
+  test('without resumeSessionId, processes end with the connection', async () => {
     await using server = await SluiceServer.start('websocket');
     const peer = await overWebSocket(server.url);
     await peer.greet();
@@ -29,7 +29,7 @@ describe('sessions', () => {
     await eventually(async () => assert.deepEqual(await living([pid]), []));
   });
 
-  test('with resumeSessionId, null included, processes run on and the session can be resumed', async () => {
+  test('with resumeSessionId, even null, processes keep running and the session can be resumed', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
@@ -45,7 +45,7 @@ describe('sessions', () => {
     await second.notification('process/output', 'p');
   });
 
-  test('a client that comes back without acknowledging reads across what was dropped meanwhile, to the true end', async () => {
+  test('a client without acks that reconnects reads past the output dropped in the meantime, to the true end', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
@@ -65,7 +65,7 @@ describe('sessions', () => {
     assert.notEqual(page['droppedBytes'], 0);
   });
 
-  test('a process named like something every object has is resumed like any other', async () => {
+  test('a process named like a property of every object is resumed like any other', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
@@ -81,7 +81,7 @@ describe('sessions', () => {
     }
   });
 
-  test('with a cursor the events go on exactly after it', async () => {
+  test('with a cursor, the events continue right after it', async () => {
     await using server = await SluiceServer.start('websocket');
     const first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null, capabilities: { acks: true } }));
@@ -98,7 +98,7 @@ describe('sessions', () => {
     );
   });
 
-  test('a process that was forgotten meanwhile goes on after the cursor of a client that acknowledges, and is named to any other', async () => {
+  test('a process forgotten in the meantime is replayed after the cursor with acks, and listed as forgotten without', async () => {
     await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '1']);
     for (const acks of [true, false]) {
       const first = await overWebSocket(server.url);
@@ -115,7 +115,7 @@ describe('sessions', () => {
     }
   });
 
-  test('a retried start of a process that was forgotten is answered from what is kept for a client that acknowledges, and starts it for any other', async () => {
+  test('a retried start of a forgotten process returns the first reply with acks, and starts another without', async () => {
     await using server = await SluiceServer.start('websocket', ['--keep-closed-ms', '1']);
     for (const acks of [true, false]) {
       await using peer = await overWebSocket(server.url);
@@ -127,7 +127,7 @@ describe('sessions', () => {
     }
   });
 
-  test('a session that nobody resumes ends with its processes after the grace', async () => {
+  test('a session that is not resumed ends with its processes after the grace period', async () => {
     await using server = await SluiceServer.start('websocket', ['--detach-grace-ms', '200']);
     const first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
@@ -139,7 +139,7 @@ describe('sessions', () => {
     assert.deepEqual([error.code, error.message], [-32600, `unknown session id ${sessionId}`]);
   });
 
-  test('a session that is attached is refused with -32010, unless it is taken over: then the other connection is fenced', async () => {
+  test('resuming an attached session is refused with -32010, unless it is taken over: then the other connection is closed', async () => {
     await using server = await SluiceServer.start('websocket');
     await using first = await overWebSocket(server.url);
     const sessionId = sessionOf(await first.greet({ resumeSessionId: null }));
@@ -152,7 +152,7 @@ describe('sessions', () => {
     await first.closed;
   });
 
-  test('another connection may watch a process, and only a driver may steer it', async () => {
+  test('another connection may watch a process, and needs the role "drive" to write to it', async () => {
     await using server = await SluiceServer.start('websocket');
     await using owner = await overWebSocket(server.url);
     const sessionId = sessionOf(await owner.greet());
@@ -177,7 +177,7 @@ describe('sessions', () => {
     assert.equal(errorOf(await viewer.request('process/read', { processId: 'p' })).code, -32600);
   });
 
-  test('a name means one process to a connection, its own or one that it follows', async () => {
+  test('an id means one process per connection, either its own or an attached one', async () => {
     await using server = await SluiceServer.start('websocket');
     await using owner = await overWebSocket(server.url);
     const sessionId = sessionOf(await owner.greet());
@@ -192,18 +192,18 @@ describe('sessions', () => {
     assert.deepEqual(attached.data, { kind: 'processExists', processId: 'both' });
   });
 
-  test('an acknowledgement that makes no sense is answered, and the connection lives on', async () => {
+  test('an invalid acknowledgement is answered with an error, and the connection stays open', async () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     await peer.greet({ capabilities: { acks: true } });
     peer.send('{"method":"process/ack","params":{"processId":"p","seq":"one"}}');
     assert.equal(errorOf(await peer.reply(-1)).code, -32602);
-    peer.send('{"method":"process/ack","params":{"processId":"p","seq":1}}'); // of a process that is not there: nothing to do
+    peer.send('{"method":"process/ack","params":{"processId":"p","seq":1}}'); // for an unknown process: ignored
     assert.deepEqual(resultOf(await peer.request('environment/status')), { status: 'ready' });
     assert.equal(peer.messages.filter(({ id }) => id === -1).length, 1);
   });
 
-  test('a session of another caller does not exist', async () => {
+  test('a session of another caller cannot be seen, attached to or resumed', async () => {
     const { createHash } = await import('node:crypto');
     const hashes = ['alice', 'bob'].flatMap((token) => ['--token-sha256', createHash('sha256').update(token).digest('hex')]);
     await using server = await SluiceServer.start('websocket', hashes);
@@ -219,7 +219,7 @@ describe('sessions', () => {
     assert.equal(errorOf(await thief.request('initialize', stolen)).code, -32600);
   });
 
-  test('a session that its client has closed starts nothing more', async () => {
+  test('a session closed by its client starts nothing more', async () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     const sessionId = sessionOf(await peer.greet());
@@ -235,7 +235,7 @@ describe('sessions', () => {
     }
   });
 
-  test('a start under an id in use fails, and the handle of the first process goes on', async () => {
+  test('a start with an id in use fails, and the handle of the first process keeps working', async () => {
     await using server = await SluiceServer.start('websocket');
     await using client = await connect(server.url);
     await using first = await client.start({ id: 'x', argv: ['cat'], env, io: { kind: 'pipe', stdin: 'open' } });
@@ -244,7 +244,7 @@ describe('sessions', () => {
     assert.equal((await first.collectUntil({ text: 'still here', deadlineMs: 20_000 })).reason, 'text');
   });
 
-  test('output comes in binary frames to those who ask for them, and as text to all others', async () => {
+  test('output is sent in binary frames to clients that ask for them, and as text to all others', async () => {
     await using server = await SluiceServer.start('websocket');
     for (const binaryOutput of [true, false]) {
       await using peer = await overWebSocket(server.url);
@@ -252,7 +252,7 @@ describe('sessions', () => {
       await startedPid(peer, shell('printf "caf\\303\\251"'));
       await peer.notification('process/closed', 'p');
       const expected = { processId: 'p', seq: 1, stream: 'stdout', chunk: Buffer.from('café') };
-      // The first byte of a binary message says that it is one of ours.
+      // The first byte marks a binary message as an output frame.
       const framed = peer.frames.map((frame) => decodeOutputFrame(frame.subarray(1)));
       assert.deepEqual(framed, binaryOutput ? [expected] : []);
       assert.equal(Buffer.from(peer.outputOf('p'), 'latin1').toString(), binaryOutput ? '' : 'café');

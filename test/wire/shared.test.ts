@@ -1,4 +1,4 @@
-// Processes that several clients have to do with: released by one, joined by others, through lost connections.
+// Processes shared by several clients: released by one, attached to by others, across lost connections.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -21,7 +21,7 @@ function start(client: Client, script: string, more: object = {}): Promise<Proce
 describe('a released process', () => {
   guardAgainstLeaks();
 
-  test('outlives its session, and every client of the same caller can join it', async () => {
+  test('outlives its session, and every client of the same caller can attach to it', async () => {
     await using server = await SluiceServer.start('unix');
     const first = await connect(server.url);
     const started = await start(first, 'echo begun; while read -r line; do echo "got $line"; done; exit 5', { id: 'kept' });
@@ -52,7 +52,7 @@ describe('a released process', () => {
     assert.deepEqual(await living([started.pid]), []);
   });
 
-  test('leaves the scope of its handle running, and its name to the session it left', async () => {
+  test('keeps running when its handle is disposed of, and frees its id in the session it left', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     {
@@ -71,11 +71,11 @@ describe('a released process', () => {
     );
   });
 
-  test('stays readable after its end for as long as the limit says', async () => {
+  test('stays readable after its end until the limit for released processes', async () => {
     await using server = await SluiceServer.start('unix', ['--keep-closed-ms', '50', '--keep-released-ms', '60000']);
     await using client = await connect(server.url);
     await using ordinary = await start(client, 'echo x', { id: 'ordinary' });
-    const released = await start(client, 'read -r line; echo "said $line"', { id: 'released' });
+    const released = await start(client, 'read -r line; echo "read $line"', { id: 'released' });
     await released.write('it\n');
     const { sessionId } = await released.release();
     await ordinary.closed;
@@ -87,10 +87,10 @@ describe('a released process', () => {
     });
     await using handle = await client.attach('released', { sessionId, follow: false });
     const { chunks } = await handle.read();
-    assert.equal(Buffer.concat(chunks.map(({ chunk }) => chunk)).toString(), 'said it\n');
+    assert.equal(Buffer.concat(chunks.map(({ chunk }) => chunk)).toString(), 'read it\n');
   });
 
-  test('can still be steered by those who joined it before', async () => {
+  test('can still be driven by a client that attached to it before the release', async () => {
     await using server = await SluiceServer.start('unix');
     await using owner = await connect(server.url);
     const started = await start(owner, 'read -r line; echo "got $line"', { id: 'moved' });
@@ -102,7 +102,7 @@ describe('a released process', () => {
     assert.equal(await outputText(driver), 'got it\n');
   });
 
-  test('belongs to a session that nobody can resume', async () => {
+  test('belongs to a session that cannot be resumed', async () => {
     await using server = await SluiceServer.start('unix');
     await using client = await connect(server.url);
     const { sessionId } = await (await start(client, 'exec sleep 600')).release();
@@ -112,20 +112,20 @@ describe('a released process', () => {
   });
 });
 
-/** What came, and what was said to be missing. */
-async function bytesToldOf(handle: ProcessHandle): Promise<number> {
-  let told = 0;
-  for await (const { bytes, droppedBytes } of handle.output) told += bytes.length + droppedBytes;
-  return told;
+/** Bytes received plus bytes reported as dropped. */
+async function accountedBytes(handle: ProcessHandle): Promise<number> {
+  let accounted = 0;
+  for await (const { bytes, droppedBytes } of handle.output) accounted += bytes.length + droppedBytes;
+  return accounted;
 }
 
-/** For the beginning and some of the end. */
+/** Retains the beginning of the output and part of its end. */
 const littleRoom = ['--retained-bytes', '262144', '--head-bytes', '1024'];
 
 describe('a process of another client', () => {
   guardAgainstLeaks();
 
-  test('is followed without holding it back, told of what is missing', async () => {
+  test('is not held back by a slow reader, which learns how much it missed', async () => {
     await using server = await SluiceServer.start('unix', ['--retained-bytes', '65536', '--head-bytes', '1024']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'read -r line; head -c 20000000 /dev/zero', { id: 'flood' });
@@ -134,24 +134,24 @@ describe('a process of another client', () => {
     await using viewer = await guest.attach('flood', { sessionId });
     await child.write('go\n');
     assert.equal((await outputText(child)).length, 20_000_000);
-    assert.equal(await bytesToldOf(viewer), 20_000_000);
+    assert.equal(await accountedBytes(viewer), 20_000_000);
   });
 
-  test('tells exactly what is missing also to a viewer that was away, whatever it had seen before', async () => {
+  test('reports the exact number of missing bytes to a viewer that was away, including what it had read before', async () => {
     await using server = await SluiceServer.start('websocket', [...littleRoom, '--allow-host', '127.0.0.1']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'head -c 200000 /dev/zero; read -r line; head -c 300000 /dev/zero; exec cat', {
       id: 'flood',
     });
-    const written = bytesToldOf(child);
+    const written = accountedBytes(child);
     const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
     await using proxy = await CuttingProxy.open(server.url);
     await using guest = await connect(proxy.url);
     await using viewer = await guest.attach('flood', { sessionId });
-    let told = 0;
+    let accounted = 0;
     for await (const { bytes, droppedBytes } of viewer.output) {
-      told += bytes.length + droppedBytes;
-      if (told === 200_000) break;
+      accounted += bytes.length + droppedBytes;
+      if (accounted === 200_000) break;
     }
     const unblock = proxy.block();
     await child.write('go\n');
@@ -159,10 +159,10 @@ describe('a process of another client', () => {
     unblock();
     await child.write('last');
     await child.closeStdin();
-    assert.deepEqual([told + (await bytesToldOf(viewer)), await written], [500_004, 500_004]);
+    assert.deepEqual([accounted + (await accountedBytes(viewer)), await written], [500_004, 500_004]);
   });
 
-  test('tells what was written before it was joined from what is written afterwards', async () => {
+  test('marks output from before the attach as replayed, and later output not', async () => {
     await using server = await SluiceServer.start('unix');
     await using owner = await connect(server.url);
     await using child = await start(owner, 'echo before; read -r line; echo after', { id: 'x' });
@@ -179,18 +179,18 @@ describe('a process of another client', () => {
     ]);
   });
 
-  test('is read page by page without counting twice what is missing', async () => {
+  test('is read page by page without counting missing bytes twice', async () => {
     await using server = await SluiceServer.start('unix', littleRoom);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'head -c 200000 /dev/zero; read -r line; head -c 300000 /dev/zero', { id: 'flood' });
-    const written = bytesToldOf(child);
+    const written = accountedBytes(child);
     await eventually(async () => assert.equal((await owner.list())[0]?.outputBytes, 200_000));
-    let told = 0;
+    let accounted = 0;
     let cursor = {};
     const readUpTo = async (bytes: number) => {
-      while (told < bytes) {
+      while (accounted < bytes) {
         const page = await child.read(cursor);
-        told += page.droppedBytes + page.chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
+        accounted += page.droppedBytes + page.chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
         cursor = { afterSeq: page.nextSeq - 1, afterBytes: page.nextBytes };
       }
     };
@@ -198,11 +198,11 @@ describe('a process of another client', () => {
     await child.write('go\n');
     await written;
     await readUpTo(500_000);
-    assert.equal(told, 500_000);
+    assert.equal(accounted, 500_000);
   });
 
-  test('tells what is missing also when the very end is', async () => {
-    // What is kept of the beginning takes all the room.
+  test('reports the missing bytes even if the very end is missing', async () => {
+    // The retained beginning takes up all the room.
     await using server = await SluiceServer.start('unix', ['--retained-bytes', '65536', '--head-bytes', '1024']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'dd if=/dev/zero bs=65536 count=30 status=none', { id: 'flood' });
@@ -210,10 +210,10 @@ describe('a process of another client', () => {
     const [{ sessionId = '' } = {}] = await owner.list({ scope: 'all' });
     await using guest = await connect(server.url);
     await using viewer = await guest.attach('flood', { sessionId });
-    assert.equal(await bytesToldOf(viewer), 30 * 65_536);
+    assert.equal(await accountedBytes(viewer), 30 * 65_536);
   });
 
-  test('is not joined after a number that has not been yet', async () => {
+  test('cannot be attached to after a seq that does not exist yet', async () => {
     await using server = await SluiceServer.start('unix');
     await using owner = await connect(server.url);
     await using child = await start(owner, 'echo one; exec cat', { id: 'young' });
@@ -227,7 +227,7 @@ describe('a process of another client', () => {
     assert.equal(await outputText(viewer), 'two\n');
   });
 
-  test('cannot be steered by a watcher, nor after leaving it', async () => {
+  test('cannot be written to by a watcher, nor after detaching from it', async () => {
     await using server = await SluiceServer.start('unix');
     await using owner = await connect(server.url);
     await using child = await start(owner, 'read -r line', { id: 'watched' });
@@ -241,7 +241,7 @@ describe('a process of another client', () => {
     assert.deepEqual(await living([child.pid]), [child.pid]);
   });
 
-  test('is not found any more by who joined it once its owner has gone', async () => {
+  test('is no longer found by an attached client once its owner has disconnected', async () => {
     await using server = await SluiceServer.start('unix');
     const owner = await connect(server.url);
     await start(owner, 'exec sleep 600', { id: 'joined' });
@@ -255,7 +255,7 @@ describe('a process of another client', () => {
     await assert.rejects(driver.write('x'), isNotFound);
   });
 
-  test('goes on being followed and steered through cut connections, nothing twice, nothing missing', async () => {
+  test('is still followed and driven across cut connections, with nothing duplicated or missing', async () => {
     await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
     await using owner = await connect(server.url);
     await using child = await start(owner, 'while read -r line; do echo "got $line"; done', { id: 'far' });
@@ -273,7 +273,7 @@ describe('a process of another client', () => {
   });
 });
 
-test('a start names its own grace, and the list the size a terminal has now', async () => {
+test('a start can set its own grace period, and the list shows the current size of a terminal', async () => {
   await using server = await SluiceServer.start('unix');
   await using client = await connect(server.url);
   const io = { kind: 'pty', rows: 10, cols: 20 } as const;
@@ -289,7 +289,7 @@ test('a start names its own grace, and the list the size a terminal has now', as
   assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'timedOut']);
 });
 
-test('the server tells its pid', async () => {
+test('environment/info includes the server’s pid', async () => {
   await using server = await SluiceServer.start('unix');
   await using peer = await overUnixSocket(server.url);
   await peer.greet();

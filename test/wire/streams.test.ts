@@ -1,4 +1,4 @@
-// A client and a server over streams that the caller has opened, Node's and the web's.
+// A client and a server over streams opened by the caller, Node's or the web's.
 
 import assert from 'node:assert/strict';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
@@ -27,7 +27,7 @@ function webStreams(): Ends {
   ];
 }
 
-describe('streams that are open already', () => {
+describe('streams opened by the caller', () => {
   guardAgainstLeaks();
 
   for (const [kind, open] of [
@@ -58,7 +58,7 @@ describe('streams that are open already', () => {
     });
   }
 
-  test('that are none, are over, or give no bytes are refused in one sentence', async () => {
+  test('that are not streams, have ended, or produce no bytes are refused with the reason', async () => {
     const [{ readable, writable }] = nodeStreams() as readonly [{ readable: Readable; writable: Writable }, StreamPair];
     const ended = new PassThrough().destroy();
     for (const [pair, problem] of [
@@ -73,7 +73,7 @@ describe('streams that are open already', () => {
     writable.destroy();
   });
 
-  test('that fail are told with their problem', async () => {
+  test('that fail end the client with their error', async () => {
     const [here, there] = nodeStreams() as readonly [StreamPair & { readable: Readable }, StreamPair];
     await using server = new Server();
     server.accept(there);
@@ -85,7 +85,7 @@ describe('streams that are open already', () => {
 });
 
 describe('the parser of listen URLs', () => {
-  test('is public, and tells what is wrong with one', () => {
+  test('is public, and throws an EndpointError for an invalid one', () => {
     assert.deepEqual(parseListenUrl('ws://127.0.0.1:4500'), {
       kind: 'websocket',
       isSecure: false,
