@@ -157,7 +157,7 @@ export class LinuxBackend implements Backend {
     if (this.#libc.pipe2(fds, O_CLOEXEC) !== 0) {
       const errno = errnoName(this.#libc.errno());
       opened.forEach((fd) => closeSync(fd));
-      throw spawnFailed('outOfResources', `cannot create a pipe for the process: ${errno}`);
+      throw spawnFailed('outOfResources', `cannot create a pipe: ${errno}`);
     }
     return [fds[0] ?? -1, fds[1] ?? -1];
   }
@@ -191,7 +191,7 @@ export class LinuxBackend implements Backend {
       opened.push(master);
       const name = Buffer.alloc(128);
       if (this.#libc.unlockpt(master) !== 0 || this.#libc.ptsname_r(master, name, name.length) !== 0) {
-        throw spawnFailed('outOfResources', `cannot open a terminal for the process: ${errnoName(this.#libc.errno())}`);
+        throw spawnFailed('outOfResources', `cannot open a terminal: ${errnoName(this.#libc.errno())}`);
       }
       const path = name.toString('latin1', 0, name.indexOf(0));
       const slave = openSync(path, flags);
@@ -212,9 +212,7 @@ export class LinuxBackend implements Backend {
     } catch (error) {
       opened.forEach((fd) => closeSync(fd));
       const errno = errnoOf(error);
-      throw errno === undefined
-        ? error
-        : spawnFailed('outOfResources', `cannot open a terminal for the process: ${errno}`, error);
+      throw errno === undefined ? error : spawnFailed('outOfResources', `cannot open a terminal: ${errno}`, error);
     }
   }
 

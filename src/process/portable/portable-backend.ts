@@ -104,10 +104,7 @@ export class PortableBackend implements Backend {
     this.#nodePty ??= loadNodePty();
     const nodePty = this.#nodePty;
     if (nodePty === undefined) {
-      throw spawnFailed(
-        'outOfResources',
-        'terminals are unavailable: neither koffi nor @lydell/node-pty has a binary for this machine',
-      );
+      throw spawnFailed('outOfResources', 'no terminals: neither koffi nor @lydell/node-pty has a binary for this machine');
     }
     const errno = guessErrno(command.file);
     if (errno !== 'EAGAIN') throw spawnFailureFrom(errno, command.file, command.cwd);

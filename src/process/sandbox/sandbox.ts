@@ -71,8 +71,7 @@ export class Sandbox {
   wrap(spec: SpawnSpec, policy: SandboxPolicy): SpawnSpec {
     if (policy.type === 'dangerFullAccess') return spec;
     const bubblewrap = this.#bubblewrap;
-    if (bubblewrap === undefined)
-      throw execError('sandboxUnavailable', { problem: 'the sandbox has not been verified to work yet' });
+    if (bubblewrap === undefined) throw execError('sandboxUnavailable', { problem: 'the sandbox has not been tested yet' });
     const cwd = folderAt(spec.cwd);
     if (cwd === undefined) {
       const failure = existsSync(spec.cwd) ? 'cwdNotDirectory' : 'cwdNotFound';
