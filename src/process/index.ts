@@ -1,4 +1,4 @@
-// The process room's front door, for the server.
+// What the server uses of the process code.
 
 export type {
   Backend,

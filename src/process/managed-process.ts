@@ -1,4 +1,4 @@
-// One process: child, log, stdin and the rules between them. The only writer of its log.
+// One process: its child, log, stdin and timeouts, and how they affect each other. The only writer of its log.
 
 import type { Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -21,14 +21,14 @@ import { spawnChild } from './start/spawn.js';
 import { type Sending, StdinWriter, type WriteStatus } from './input/stdin-writer.js';
 import { Termination } from './end/termination.js';
 
-/** `held` while the slowest reader is a window behind: the child then waits in its full pipe, and nothing piles up here. */
+/** `held` while the slowest reader is a full window behind: the child then blocks on its full pipe, and no output queues up here. */
 type Output = 'flowing' | 'held' | 'ended';
 
 type State =
   | { readonly kind: 'running'; readonly child: Child; readonly output: Output; readonly endReason: EndReason | undefined }
-  /** The process has ended; its output has not, or its tree is being ended. */
+  /** The process has ended, but its output has not, or its tree is still being terminated. */
   | { readonly kind: 'draining'; readonly child: Child; readonly output: Output; readonly ending: Ending }
-  /** An ended process is kept for a while; its child, with sockets and timers, is not. */
+  /** A closed process is kept for a while, but its child, with sockets and timers, is released. */
   | { readonly kind: 'closed'; readonly ending: Ending };
 
 export class ManagedProcess {
@@ -37,7 +37,7 @@ export class ManagedProcess {
   readonly tree: ProcessTree;
   readonly log: OutputLog;
   readonly request: KeptRequest;
-  /** Grace between SIGTERM and SIGKILL when the caller who ends it names none. */
+  /** Time between SIGTERM and SIGKILL when the call that terminates the process gives none. */
   readonly forceAfterMs: number;
   readonly #leftovers: 'keep' | 'end';
   readonly #context: ProcessContext;
@@ -50,10 +50,10 @@ export class ManagedProcess {
   #state: State;
   #io: Io;
   #timeout: Timer | undefined;
-  /** For silence: of the running process, then of what it leaves behind. */
+  /** Fires on silence: first of the running process, then of the descendants it leaves behind. */
   #silence: Timer | undefined;
 
-  /** Spawns at once; throws `ExecError` spawnFailed when the command cannot run. `request` is what is kept of the options. */
+  /** Spawns immediately; throws `ExecError` spawnFailed when the command cannot run. `request` is the part of the options to keep. */
   constructor(options: ProcessOptions, context: ProcessContext, request: KeptRequest) {
     const { backend, clock, limits } = context;
     this.id = options.id;
@@ -95,7 +95,7 @@ export class ManagedProcess {
     return this.#state.kind === 'closed';
   }
 
-  /** Nothing of its tree is left, and that was checked. */
+  /** A look at the tree has confirmed that no process of it is left. */
   get isTreeGone(): boolean {
     return this.#termination.survivors?.length === 0;
   }
@@ -105,7 +105,7 @@ export class ManagedProcess {
     return this.#exited.promise;
   }
 
-  /** Resolves when nothing more can come, and, if it was terminated, its whole tree is gone. */
+  /** Resolves when no more output can follow and, if the process was terminated, its whole tree is gone. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
@@ -114,7 +114,7 @@ export class ManagedProcess {
     return this.#stdin.queuedBytes;
   }
 
-  /** Whether a start with this argv, retried because its answer was lost, means this process. */
+  /** Whether a retried start with this argv, whose first answer was lost, refers to this process. */
   isStartedBy(argv: readonly string[]): boolean {
     const own = this.request.spec.argv;
     return own.length === argv.length && own.every((word, index) => word === argv[index]);
@@ -153,12 +153,12 @@ export class ManagedProcess {
     this.#io = { ...this.#io, ...size };
   }
 
-  /** To the whole group, also when only descendants of the leader are left in it. */
+  /** Signals the whole group, even when only descendants of the leader are left in it. */
   signal(name: string): Promise<boolean> {
     return this.tree.signalGroup(name);
   }
 
-  /** Ends the tree; `closed` follows when it is gone. Tells whether the process itself was still running. */
+  /** Ends the tree; `closed` resolves when it is gone. Returns whether the process itself was still running. */
   terminate(reason: EndReason, forceAfterMs: number | undefined): boolean {
     const isRunning = this.#state.kind === 'running';
     if (this.#state.kind === 'running') this.#state = { ...this.#state, endReason: this.#state.endReason ?? reason };
@@ -198,7 +198,7 @@ export class ManagedProcess {
   }
 
   #onExited(status: WaitStatus, outputComplete: boolean): void {
-    if (this.#state.kind !== 'running') return; // it was given up as lost, and has ended after all: what was reported stays true
+    if (this.#state.kind !== 'running') return; // already reported as lost, and that report is final
     const { child, output, endReason } = this.#state;
     const { clock } = this.#context;
     const ending = {
@@ -216,27 +216,27 @@ export class ManagedProcess {
     this.#exited.resolve(ending);
     this.#termination.leaderExited();
     if (output !== 'ended') this.#watchDrain(clock.elapsed());
-    this.#closeWhenOver();
+    this.#closeIfDone();
   }
 
   #onOutputEnded(): void {
     if (this.#state.kind !== 'closed') this.#state = { ...this.#state, output: 'ended' };
-    this.#closeWhenOver();
+    this.#closeIfDone();
   }
 
   #onTreeGone(survivors: readonly number[]): void {
-    // Only a leader stuck in the kernel gets here alive: it cannot be waited for any longer.
+    // Only a leader stuck in the kernel is still alive here. Stop waiting for it.
     if (this.#state.kind === 'running') this.#onExited({ kind: 'lost' }, false);
     if (survivors.length > 0 && this.#state.kind !== 'closed') {
-      // A survivor may hold the streams, which then never end.
+      // A survivor may hold the streams open forever.
       this.#state.child.close();
       this.#onOutputEnded();
     }
-    this.#resume(); // drain the rest even if no reader takes it: otherwise `closed` would never come
-    this.#closeWhenOver();
+    this.#resume(); // drain the rest even if no reader takes it: otherwise `closed` would never resolve
+    this.#closeIfDone();
   }
 
-  #closeWhenOver(): void {
+  #closeIfDone(): void {
     if (this.#state.kind !== 'draining' || this.#state.output !== 'ended') return;
     if (this.#leftovers === 'end') this.#termination.begin(0);
     if (this.#termination.isUnderWay) return;
@@ -246,7 +246,7 @@ export class ManagedProcess {
     this.#closed.resolve();
   }
 
-  /** A descendant holds the output: wait while it writes, up to a limit. A held child is not a silent one. */
+  /** A descendant holds the output open: wait while it keeps writing, up to a limit. Being held does not count as silence. */
   #watchDrain(exitedAt: number): void {
     if (this.#state.kind === 'closed') return;
     const { clock, limits } = this.#context;
@@ -259,12 +259,12 @@ export class ManagedProcess {
     this.#silence = clock.after(Math.max(giveUpAt - now, isHeld ? drainQuietMs : 1), () => this.#watchDrain(exitedAt));
   }
 
-  /** One timer for any amount of output: when it fires it looks, and sleeps for the rest. */
+  /** One timer for any amount of output: when it fires, it checks the last output and sleeps for the remaining time. */
   #watchIdle(idleTimeoutMs: number): void {
     if (this.#state.kind !== 'running') return;
     const { clock } = this.#context;
     const restMs = this.#lastOutputAt + idleTimeoutMs - clock.elapsed();
-    // A process that is held back by its reader is not idle.
+    // A process blocked by a slow reader is not idle.
     if (restMs <= 0 && this.#state.output !== 'held') this.terminate('idleTimedOut', undefined);
     else this.#silence = clock.after(restMs <= 0 ? idleTimeoutMs : restMs, () => this.#watchIdle(idleTimeoutMs));
   }

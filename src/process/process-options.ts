@@ -1,4 +1,4 @@
-// What a process is started with: the caller's wishes, the limits it must stay within, and what it needs to run.
+// What a process is started with: the caller's options, the limits that apply, and the services it uses.
 
 import type { Clock } from '../base/clock.js';
 import type { ProcessId } from '../protocol/index.js';
@@ -9,13 +9,13 @@ import type { SpawnSpec } from './start/spawn.js';
 import type { StdinLimits } from './input/stdin-writer.js';
 
 export interface ProcessLimits extends Retention, StdinLimits, RequestLimits {
-  /** The child is held back while a reader has this much yet to take. */
+  /** The child is held while a reader has this much output left to read. */
   readonly readerWindowBytes: number;
-  /** After the exit, output of descendants is awaited until this long has passed without any. */
+  /** After the exit, wait for output of descendants until none has arrived for this long. */
   readonly drainQuietMs: number;
-  /** After the exit, output of descendants is awaited no longer than this. */
+  /** After the exit, wait for output of descendants at most this long in total. */
   readonly drainLimitMs: number;
-  /** Grace between SIGTERM and SIGKILL when the caller names none. */
+  /** Time between SIGTERM and SIGKILL when the process's options give none. */
   readonly forceAfterMs: number;
 }
 
@@ -24,12 +24,12 @@ export interface ProcessOptions {
   readonly spec: SpawnSpec;
   readonly timeoutMs: number | undefined;
   readonly idleTimeoutMs: number | undefined;
-  /** Grace between SIGTERM and SIGKILL when the caller who ends it names none; the limits' when absent. */
+  /** Time between SIGTERM and SIGKILL when the call that terminates the process gives none; the limit's value when absent. */
   readonly forceAfterMs: number | undefined;
   readonly metadata: Record<string, unknown> | undefined;
-  /** Whether what is needed to start the same again is kept; it is not when absent. */
+  /** Whether to keep what a restart needs; false when absent. */
   readonly restartable?: boolean;
-  /** What becomes of descendants that are left when the process has ended and its output is drained; they are kept when absent. */
+  /** What happens to descendants that are left once the process has ended and its output is drained; `keep` when absent. */
   readonly leftovers?: 'keep' | 'end';
 }
 
@@ -37,7 +37,7 @@ export interface ProcessOptions {
 export interface ByteCounter {
   /** Written by a process. */
   output(bytes: number): void;
-  /** Forgotten to stay within retention. */
+  /** Evicted from a log to stay within its retention. */
   dropped(bytes: number): void;
 }
 

@@ -1,4 +1,4 @@
-// One session's processes: start, find, list, forget. Owns them: closing the table ends every one.
+// One session's processes: start, find, list, forget. The table owns them: closing it ends every one.
 
 import type { Clock, Timer } from '../base/clock.js';
 import { type EndReason, type ProcessId, execError } from '../protocol/index.js';
@@ -9,17 +9,17 @@ import type { ByteCounter, ProcessLimits, ProcessOptions } from './process-optio
 import { Termination } from './end/termination.js';
 
 export interface TableLimits extends ProcessLimits {
-  /** Processes that have not closed yet. */
+  /** Most processes that have not closed yet. */
   readonly maxProcesses: number;
-  /** Closed processes kept readable. */
+  /** Most closed processes that are kept readable. */
   readonly maxClosed: number;
-  /** What all closed processes keep in memory together: output, requests and bookkeeping. */
+  /** Memory of all closed processes together: output, requests and bookkeeping. */
   readonly maxClosedBytes: number;
-  /** Requests of all processes that have not closed yet, with the environments of those that are restartable only. */
+  /** Size of the requests of all processes that have not closed yet. Environments count only for restartable processes. */
   readonly maxRequestBytes: number;
   /** How long a closed process stays readable. */
   readonly keepClosedMs: number;
-  /** Longest grace of a process that is ended together with its table. */
+  /** Longest time between SIGTERM and SIGKILL for a process that is ended because its table closes. */
   readonly maxCloseGraceMs: number;
 }
 
@@ -30,37 +30,37 @@ interface Context {
   readonly counter: ByteCounter;
 }
 
-/** Memory of an ended process beside its request and its log, in bytes: its objects, promises, timer and tree. */
+/** Memory of a closed process besides its request and its log, in bytes: its objects, promises, timer and tree. */
 const fixedBytes = 4 * 1024;
 
 export interface MoveOptions {
-  /** What may be under the same id in the other table; nothing when absent. */
+  /** `ended` lets the moved process replace a closed one with the same id; when absent, the id must be free. */
   readonly replace?: 'ended' | undefined;
-  /** How long it stays readable once closed, if that is less than the other table's limit says. */
+  /** How long it stays readable once closed, if shorter than the other table's limit. */
   readonly keepMs?: number | undefined;
 }
 
-/** A closed process stays readable until its time has come. */
+/** A closed process that is still readable. */
 interface Kept {
   readonly timer: Timer;
-  /** Counted when it closed. Its log may let go of more once its last reader has gone. */
+  /** Measured when it closed. Its log may evict more after its last reader has closed. */
   readonly bytes: number;
 }
 
-/** A start that may have been asked for before. */
+/** A start that may be a retry. */
 export interface StartOnce {
   readonly id: ProcessId;
-  /** The command of a call that is a retry, since its answer may have been lost; undefined for a first call. */
+  /** The argv of a call that is retried because its answer may have been lost; undefined for a first call. */
   readonly retriedArgv: readonly string[] | undefined;
-  /** What the first call may have started although this table has forgotten it. */
+  /** The process that the first call may have started, when it is no longer in this table. */
   readonly kept?: ManagedProcess | undefined;
-  /** Called only when there is something to start. */
+  /** Called only when a process has to be started. */
   readonly options: () => ProcessOptions;
 }
 
 export interface Started {
   readonly process: ManagedProcess;
-  /** False for what an earlier call started. */
+  /** False for a process that an earlier call started. */
   readonly isNew: boolean;
 }
 
@@ -71,28 +71,28 @@ interface OrphanTree {
 }
 
 /**
- * So many processes of a table are ended at once; the others so many at a time, with a pause in between. Ending 5 000 takes 5 s instead of
- * 3 s that way, and meanwhile 99 of 100 calls over other connections are answered within 20 ms instead of 30.
+ * A closing table ends its first 128 processes at once and the rest in batches with a pause in between. Ending 5 000 then takes 5 s instead
+ * of 3 s, but the 99th percentile of calls on other connections stays at 20 ms instead of 30.
  */
 const endingsAtOnce = 128;
 const endingsAtATime = 16;
 const endingPauseMs = 14;
 
-/** Forgotten trees collected before a look at which of them still has anybody in it. */
+/** How many trees of forgotten processes accumulate before they are checked for live members. */
 const orphanTreesPerLook = 64;
 
 export class ProcessTable {
   readonly #context: Context;
   readonly #processes = new Map<ProcessId, ManagedProcess>();
-  /** Closed ones, oldest first. */
+  /** Closed processes, oldest first. */
   readonly #closed = new Map<ManagedProcess, Kept>();
-  /** Of those that are not kept for as long as others once they have closed. */
+  /** Processes that are kept for less than `keepClosedMs` once they have closed. */
   readonly #keepMs = new Map<ManagedProcess, number>();
   #isClosing = false;
   #closedBytes = 0;
-  /** Requests of those that have not closed yet. */
+  /** Size of the requests of processes that have not closed yet. */
   #requestBytes = 0;
-  /** Trees of forgotten processes: a daemon may be left, and it dies with the table. */
+  /** Trees of forgotten processes: a daemon that is left in one is ended with the table. */
   #orphanTrees: OrphanTree[] = [];
 
   constructor(context: Context) {
@@ -107,7 +107,7 @@ export class ProcessTable {
     return started;
   }
 
-  /** The process that an earlier call with the same id and command has started, when this one is a retry; else a new one. */
+  /** For a retry, returns the process that an earlier call with the same id and argv started; otherwise starts a new one. */
   startOnce({ id, retriedArgv, kept, options }: StartOnce): Started {
     const known = this.find(id);
     const earlier = known ?? kept;
@@ -119,8 +119,8 @@ export class ProcessTable {
   }
 
   /**
-   * Hands a process over to another table, which owns it from then on. Tells whether a closed one with the same id was forgotten for
-   * it, which `replace` allows.
+   * Moves a process to another table, which owns it from then on. Returns whether a closed process with the same id was forgotten to make
+   * room for it, which `replace` allows.
    */
   moveTo(other: ProcessTable, id: ProcessId, { replace, keepMs }: MoveOptions = {}): boolean {
     const moved = this.get(id);
@@ -134,14 +134,14 @@ export class ProcessTable {
   }
 
   /**
-   * Ends a process, unless it has closed, and starts the same in its place. Throws `ExecError` notRestartable for one that was not
-   * started for this, and spawnFailed when it cannot run any more; the ended one then stays.
+   * Ends a process, unless it has closed, and starts the same command in its place. Throws `ExecError` notRestartable for one that was not
+   * started as restartable, and spawnFailed when the command can no longer run; the ended process then stays in the table.
    */
   async restart(id: ProcessId, forceAfterMs: number | undefined): Promise<ManagedProcess> {
     const old = this.get(id);
     const { again } = old.request;
     if (again === undefined) throw execError('notRestartable', { processId: id });
-    const keepMs = this.#keepMs.get(old); // before it is forgotten, which may be as soon as it has closed
+    const keepMs = this.#keepMs.get(old); // read now: the process may be forgotten as soon as it closes
     if (!old.isClosed) old.terminate('terminated', forceAfterMs);
     await old.closed;
     this.#requireRoomFor(old, old);
@@ -151,7 +151,7 @@ export class ProcessTable {
     return started;
   }
 
-  /** Forgets a closed process before its time. False when there is none; throws `ExecError` processNotClosed when it has not closed. */
+  /** Forgets a closed process early. False when there is no such process; throws `ExecError` processNotClosed when it has not closed. */
   forget(id: ProcessId): boolean {
     const known = this.find(id);
     if (known === undefined) return false;
@@ -179,7 +179,7 @@ export class ProcessTable {
     return [...this.#processes.values()];
   }
 
-  /** Ends everything that was ever started here, each with its own grace and all at the same time, and waits until it is gone. */
+  /** Ends everything that was started here, in parallel and each with its own grace, and waits until all of it is gone. */
   async close(reason: EndReason): Promise<void> {
     this.#isClosing = true;
     const { maxCloseGraceMs } = this.#context.limits;
@@ -191,7 +191,7 @@ export class ProcessTable {
     }
     await Promise.all([this.#endOrphanTrees(maxCloseGraceMs), ...running.map((each) => each.closed)]);
     for (const each of this.list()) this.#forgetKeepingTree(each);
-    await this.#endOrphanTrees(0); // had its grace already
+    await this.#endOrphanTrees(0); // these have already had their grace
   }
 
   #pause(): Promise<void> {
@@ -257,7 +257,7 @@ export class ProcessTable {
 
   async #dropEmptyTrees(): Promise<void> {
     const isEmpty = async ({ tree }: { tree: ProcessTree }) => {
-      const look = await tree.look('ofThisTurn').catch(() => undefined); // not known to be empty is not empty
+      const look = await tree.look('ofThisTurn').catch(() => undefined); // a failed look does not prove it empty
       return look?.isCertain === true && look.members.length === 0;
     };
     const looked = this.#orphanTrees;

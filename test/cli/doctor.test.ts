@@ -171,7 +171,7 @@ describe('sluice doctor', { skip }, () => {
         name: 'sandbox',
         state: 'warning',
         found: 'sandboxed commands will be refused',
-        remedy: 'bubblewrap is not in PATH: apt install bubblewrap; other systems have it under the same name',
+        remedy: 'bubblewrap is not in PATH: apt install bubblewrap; the package has the same name on other systems',
       },
     ]);
   });

@@ -205,7 +205,7 @@ export function controlNeverWaits(connector: Connector): void {
       assert.deepEqual(results, [small, large, absent, small, large, absent]);
       assert.equal(new Set(results).size, 3);
       const tooLarge = { program: '/bin/sh', argv: ['sh'], cwd: '/', env: {}, io: closedPipe, fd3: new Uint8Array(4097) };
-      await assert.rejects(client.start({ prepared: tooLarge }), /fd3 has 4097 bytes; there can be 4096/);
+      await assert.rejects(client.start({ prepared: tooLarge }), /fd3 must be at most 4096 bytes, got 4097/);
     });
   });
 }

@@ -1,4 +1,4 @@
-// The backends by themselves, where the contract cannot tell one from the other.
+// Differences between the backends that the contract tests do not see.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const env = { PATH: process.env['PATH'] ?? '' };
 describe('a backend', () => {
   guardAgainstLeaks();
 
-  test('is the one that was asked for', { skip: noTerminal }, async () => {
+  test('is the requested one', { skip: noTerminal }, async () => {
     for (const name of ['linux', 'portable'] as const) {
       const backend = createBackend(name, { clock: systemClock, orphans: 'leave' });
       assert.equal(backend.name, name);
@@ -30,7 +30,7 @@ describe('a backend', () => {
     }
   });
 
-  test('in a worker thread is the portable one, because no worker is told of a child’s end', async () => {
+  test('in a worker thread is the portable one, because workers receive no SIGCHLD', async () => {
     const code = `const { parentPort, workerData } = require('node:worker_threads');
       import(workerData).then(async ({ createBackend }) => {
         const { systemClock } = await import(workerData.replace('process/spawn', 'base/clock'));
@@ -46,29 +46,30 @@ describe('a backend', () => {
 
   for (const name of ['linux', 'portable'] as const) {
     test(
-      `hands over the longest argument and variable that Linux takes, and refuses a longer one: ${name}`,
+      `passes the longest argument and variable that Linux accepts, and refuses longer ones: ${name}`,
       { skip: noTerminal },
       async () => {
         await using client = connectInProcess({ backend: name });
-        // With their NUL they are as long as can be; the umlaut counts twice.
+        // With their NUL they have exactly the maximum length; the umlaut takes two bytes.
         const [argument, value] = [`${'x'.repeat(131_069)}ü`, 'x'.repeat(131_071 - 'LONG='.length)];
         const argv = ['sh', '-c', 'echo ${#1} ${#LONG}', 'sh', argument];
         const { stdout } = await client.run(argv, { env: { ...env, LC_ALL: 'C', LONG: value } });
         assert.equal(stdout.text, '131071 131066\n');
         const tooLong = (error: unknown) =>
-          isExecError(error, 'spawnFailed') && error.message.includes('a string of 131072 bytes; the kernel takes 131071');
+          isExecError(error, 'spawnFailed') &&
+          error.message.includes('a string of 131072 bytes; the kernel accepts at most 131071');
         await assert.rejects(client.run([...argv, `${argument}x`], { env }), tooLong);
         await assert.rejects(client.run(['true'], { env: { ...env, LONG: `${value}x` } }), tooLong);
       },
     );
 
     test(
-      `gives a terminal its size in characters, and none in pixels, which nobody knows: ${name}`,
+      `sets a terminal's size in characters, and leaves the unknown size in pixels at zero: ${name}`,
       { skip: noTerminal },
       async () => {
         await using client = connectInProcess({ backend: name });
         await using child = await client.start({ argv: ['sleep', '60'], env, io: { kind: 'pty', rows: 30, cols: 100 } });
-        const first = await eventually(() => sizeOfTerminal(child.pid)); // where it is forked it has its terminal a moment later
+        const first = await eventually(() => sizeOfTerminal(child.pid)); // a forked child gets its terminal a moment later
         await child.resize({ rows: 40, cols: 120 });
         assert.deepEqual(
           [first, sizeOfTerminal(child.pid)],
@@ -81,7 +82,7 @@ describe('a backend', () => {
     );
   }
 
-  test('without marks has its watchdog forget a group that has ended, and tells a new one of those that have not', async () => {
+  test('without marks passes only groups that have not ended to a replacement watchdog', async () => {
     await using client = connectInProcess({ backend: 'portable' });
     await client.run(['true'], { env });
     await using child = await client.start({ argv: ['sleep', '60'], env });
@@ -95,18 +96,18 @@ describe('a backend', () => {
     });
   });
 
-  test('whose watchdog was killed gets a new one before it starts another child, not only in time', async () => {
+  test('whose watchdog was killed replaces it before starting another child, without waiting for the restart timer', async () => {
     const clock = new FakeClock();
     const watchdog = new Watchdog({ kind: 'groups' }, clock);
     watchdog.start();
     const [first] = await watchdogs();
     assert.ok(first);
     process.kill(first.pid, 'SIGKILL');
-    await eventually(() => assert.deepEqual(clock.pendingMs, [50])); // its end is known
+    await eventually(() => assert.deepEqual(clock.pendingMs, [50])); // the watchdog has noticed the exit
     watchdog.start();
-    const [living, pendingMs] = [await watchdogs(), clock.pendingMs];
+    const [live, pendingMs] = [await watchdogs(), clock.pendingMs];
     await watchdog.close('gone');
-    assert.deepEqual([living.length, pendingMs], [1, []]);
+    assert.deepEqual([live.length, pendingMs], [1, []]);
   });
 });
 
@@ -114,7 +115,7 @@ for (const name of ['linux', 'portable'] as const) {
   describe(`a watchdog of the ${name} backend`, { skip: noTerminal }, () => {
     guardAgainstLeaks();
 
-    test('that is stopped is replaced, since it would sleep through the end of the program', async () => {
+    test('that is stopped is replaced, since it would not notice the end of the program', async () => {
       await using client = connectInProcess({ backend: name });
       await using _ = await client.start({ argv: ['sleep', '60'], env });
       const [first] = await watchdogs();
@@ -129,7 +130,7 @@ for (const name of ['linux', 'portable'] as const) {
   });
 }
 
-/** Those of this program that live, with the groups they were started with. */
+/** Live watchdogs of this program, with the groups they were started with. */
 async function watchdogs(): Promise<{ pid: number; groups: string | undefined }[]> {
   const { entries } = await readProcTable();
   return entries

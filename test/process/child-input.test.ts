@@ -1,4 +1,4 @@
-// The two kinds of stdin: pipes, which wait by themselves, and terminals, which are tried again.
+// The two kinds of stdin: pipes, which libuv polls, and terminals, to which writes are retried.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -15,14 +15,14 @@ import { FakeClock, settle } from '../support/fake-clock.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { type Terminal, noTerminal, openTerminal, readNow } from '../support/terminal.js';
 
-/** Remembers how each write was answered: 'taken', or the error's text. */
+/** Records how each write was answered: 'taken', or the error's message. */
 function answers() {
-  const told: string[] = [];
-  return { told, tell: (error: Error | undefined) => void told.push(error?.message ?? 'taken') };
+  const results: string[] = [];
+  return { results, record: (error: Error | undefined) => void results.push(error?.message ?? 'taken') };
 }
 
 describe('a pipe', () => {
-  /** A pipe that takes a write when the test says so. */
+  /** A pipe that takes a write when the test calls `take`. */
   function open() {
     const written: string[] = [];
     let taken: (error?: Error) => void = () => {};
@@ -36,27 +36,27 @@ describe('a pipe', () => {
     return { input: new PipeInput(pipe), pipe, written, take: (error?: Error) => taken(error) };
   }
 
-  test('answers a write when the kernel has taken it, not before', async () => {
+  test('answers a write once the kernel has taken it, not before', async () => {
     const { input, take } = open();
-    const { told, tell } = answers();
-    input.write(Buffer.from('x'), tell);
+    const { results, record } = answers();
+    input.write(Buffer.from('x'), record);
     await settle();
-    assert.deepEqual(told, []);
+    assert.deepEqual(results, []);
     take();
     await settle();
-    assert.deepEqual(told, ['taken']);
+    assert.deepEqual(results, ['taken']);
   });
 
   test('answers with the error when the child has closed its end, and is destroyed', async () => {
     const { input, pipe, take } = open();
-    const { told, tell } = answers();
-    input.write(Buffer.from('x'), tell);
+    const { results, record } = answers();
+    input.write(Buffer.from('x'), record);
     take(new Error('EPIPE'));
     await settle();
-    assert.deepEqual([told, pipe.destroyed], [['EPIPE'], true]);
+    assert.deepEqual([results, pipe.destroyed], [['EPIPE'], true]);
   });
 
-  test('ends after what was written', async () => {
+  test('ends after pending writes', async () => {
     const { input, pipe, written, take } = open();
     input.write(Buffer.from('x'), () => {});
     input.end();
@@ -81,8 +81,8 @@ describe('a terminal', { skip: noTerminal }, () => {
       clock,
       input,
       read: () => readNow(slave),
-      /** The same, and tells the writer, as the child's output would. */
-      readOn: () => {
+      /** Reads, and also pokes the writer, as the child's output would. */
+      pokeAndRead: () => {
         input.poke();
         return readNow(slave);
       },
@@ -94,10 +94,10 @@ describe('a terminal', { skip: noTerminal }, () => {
     };
   }
 
-  /** More whole lines than a terminal takes before somebody reads them. */
+  /** More whole lines than a terminal takes before they are read. */
   const flood = 'a line of text\n'.repeat(5_000);
 
-  /** What the reader gets, read by read, and nothing after that. */
+  /** Checks that the reader gets exactly these pieces, one per read. */
   async function reads(read: () => string, ...expected: string[]): Promise<void> {
     const got: string[] = [];
     await eventually(() => {
@@ -106,38 +106,38 @@ describe('a terminal', { skip: noTerminal }, () => {
     });
   }
 
-  /** Reads until the write is answered and nothing is left, and lets the writer go on in between. */
-  async function readAll(read: () => string, told: readonly string[], goOn: () => void | Promise<void>): Promise<string> {
+  /** Reads until the write is answered and nothing is left, and calls `retry` in between. */
+  async function readAll(read: () => string, results: readonly string[], retry: () => void | Promise<void>): Promise<string> {
     let all = '';
     await eventually(async () => {
       for (let piece = read(); piece !== ''; piece = read()) all += piece;
-      await goOn();
-      assert.deepEqual([told, all.length], [['taken'], flood.length]);
+      await retry();
+      assert.deepEqual([results, all.length], [['taken'], flood.length]);
     });
     return all;
   }
 
-  test('passes on what is written and answers at once when there is room', async () => {
+  test('passes on what is written and answers immediately when there is room', async () => {
     using terminal = open();
-    const { told, tell } = answers();
-    terminal.input.write(Buffer.from('hello\n'), tell);
-    assert.deepEqual(told, ['taken']);
+    const { results, record } = answers();
+    terminal.input.write(Buffer.from('hello\n'), record);
+    assert.deepEqual(results, ['taken']);
     await reads(terminal.read, 'hello\n');
   });
 
-  test('tries again in time when it is full, and then has lost nothing', async () => {
+  test('retries after a delay when it is full, and loses nothing', async () => {
     using terminal = open();
-    const { told, tell } = answers();
-    terminal.input.write(Buffer.from(flood), tell);
-    assert.deepEqual([told, terminal.clock.pendingMs], [[], [1]]);
-    const all = await readAll(terminal.read, told, () => terminal.clock.advance(100));
+    const { results, record } = answers();
+    terminal.input.write(Buffer.from(flood), record);
+    assert.deepEqual([results, terminal.clock.pendingMs], [[], [1]]);
+    const all = await readAll(terminal.read, results, () => terminal.clock.advance(100));
     assert.deepEqual([all === flood, terminal.clock.pendingMs], [true, []]);
   });
 
-  test('waits longer and longer while nobody reads, up to a tenth of a second', async () => {
+  test('waits longer and longer while nothing is read, up to a tenth of a second', async () => {
     using terminal = open();
     terminal.input.write(Buffer.from(flood), () => {});
-    // The kernel moves what it has taken further in, in its own time, until it is full for good.
+    // The kernel moves what it has taken to another buffer with some delay; only then is the terminal really full.
     await eventually(async () => {
       await terminal.clock.advance(terminal.clock.pendingMs[0] ?? 0);
       assert.deepEqual(terminal.clock.pendingMs, [100]);
@@ -152,11 +152,11 @@ describe('a terminal', { skip: noTerminal }, () => {
     assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100]);
   });
 
-  test('tries again at once when it is told that the child is alive', async () => {
+  test('retries immediately when poked', async () => {
     using terminal = open();
-    const { told, tell } = answers();
-    terminal.input.write(Buffer.from(flood), tell);
-    const all = await readAll(terminal.read, told, () => terminal.input.poke());
+    const { results, record } = answers();
+    terminal.input.write(Buffer.from(flood), record);
+    const all = await readAll(terminal.read, results, () => terminal.input.poke());
     assert.deepEqual([all === flood, terminal.clock.pendingMs, terminal.clock.now()], [true, [], 0]);
   });
 
@@ -167,33 +167,33 @@ describe('a terminal', { skip: noTerminal }, () => {
     await reads(terminal.read, 'line\n', 'end of file');
   });
 
-  test('ends with two inside a line: the first only hands over what there is of it', async () => {
+  test('ends with two inside a line: the first only flushes the line so far', async () => {
     using terminal = open();
     terminal.input.write(Buffer.from('no line feed'), () => {});
     terminal.input.end();
     await reads(terminal.read, 'no line feed', 'end of file');
   });
 
-  test('ends an input that had nothing in it', async () => {
+  test('ends an empty input', async () => {
     using terminal = open();
     terminal.input.end();
     await reads(terminal.read, 'end of file');
   });
 
-  test('answers what it gives up, and writes no more', () => {
+  test('that is destroyed answers its pending write and refuses further ones', () => {
     using terminal = open();
-    const { told, tell } = answers();
-    terminal.input.write(Buffer.from(flood), tell);
+    const { results, record } = answers();
+    terminal.input.write(Buffer.from(flood), record);
     terminal.input.destroy();
-    terminal.input.write(Buffer.from('x\n'), tell);
-    assert.deepEqual([told, terminal.clock.pendingMs], [['the terminal is closed', 'the terminal is closed'], []]);
+    terminal.input.write(Buffer.from('x\n'), record);
+    assert.deepEqual([results, terminal.clock.pendingMs], [['the terminal is closed', 'the terminal is closed'], []]);
   });
 
   for (const [name, termiosOf] of [
     ['the kernel', linuxTermios],
     ['stty', ({ path }: Terminal) => new SttyTermios(path)],
   ] as const) {
-    describe(`asked of ${name}`, () => {
+    describe(`with settings from ${name}`, () => {
       test('ends with the end-of-file character that its program has set', async () => {
         using terminal = open(termiosOf, 'eof', '^X');
         terminal.input.write(Buffer.from('\u0004'), () => {});
@@ -201,7 +201,7 @@ describe('a terminal', { skip: noTerminal }, () => {
         await reads(terminal.read, '\u0004', 'end of file');
       });
 
-      test('ends although its program has switched the end-of-file character off', async () => {
+      test('ends although its program has disabled the end-of-file character', async () => {
         using terminal = open(termiosOf, 'eof', 'undef');
         terminal.input.write(Buffer.from('a\u0004b\n'), () => {});
         await reads(terminal.read, 'a\u0004b\n');
@@ -216,19 +216,19 @@ describe('a terminal', { skip: noTerminal }, () => {
         await reads(terminal.read, 'text\r', 'end of file');
       });
 
-      test('outside canonical mode is given the end-of-file character as a byte', async () => {
+      test('outside canonical mode receives the end-of-file character as a byte', async () => {
         using terminal = open(termiosOf, '-icanon', 'min', '1', 'eof', '^X');
         terminal.input.end();
         await reads(terminal.read, '\u0018');
       });
 
-      test('is given the longest line in one piece', async () => {
+      test('receives the longest line in one piece', async () => {
         using terminal = open(termiosOf);
         terminal.input.write(Buffer.from(`${line(4_095)}\nnext\n`), () => {});
         await reads(terminal.read, `${line(4_095)}\n`, 'next\n');
       });
 
-      test('is given a longer line in pieces, of which none is lost', async () => {
+      test('receives a longer line in pieces without loss', async () => {
         for (const [settings, eof] of [
           [[], '\u0004'],
           [['eof', '^X'], '\u0018'],
@@ -237,16 +237,16 @@ describe('a terminal', { skip: noTerminal }, () => {
           terminal.input.write(Buffer.from(`${line(10_000)}\n`), () => {});
           terminal.input.write(Buffer.from(`next${eof}`), () => {});
           const pieces = [line(10_000).slice(0, 4_095), line(10_000).slice(4_095, 8_190), `${line(10_000).slice(8_190)}\n`];
-          await reads(terminal.readOn, ...pieces, 'next');
+          await reads(terminal.pokeAndRead, ...pieces, 'next');
         }
       });
 
-      test('is given a long line in pieces also when it comes a few bytes at a time, and without an end', async () => {
+      test('receives a long line in pieces even when it is written a few bytes at a time and never ends', async () => {
         using terminal = open(termiosOf);
         for (let at = 0; at < 9_000; at += 100) terminal.input.write(Buffer.from(line(9_000).slice(at, at + 100)), () => {});
         terminal.input.end();
         await reads(
-          terminal.readOn,
+          terminal.pokeAndRead,
           line(9_000).slice(0, 4_095),
           line(9_000).slice(4_095, 8_190),
           line(9_000).slice(8_190),
@@ -254,41 +254,41 @@ describe('a terminal', { skip: noTerminal }, () => {
         );
       });
 
-      test('is given a long line in smaller pieces where each byte may take the room of three', async () => {
+      test('receives a long line in smaller pieces where each byte may take the space of three', async () => {
         using terminal = open(termiosOf, 'parmrk', '-ignpar', '-istrip', '-inpck');
         const text = Buffer.alloc(6_000, 0xff);
         terminal.input.write(Buffer.concat([text, Buffer.from('\n')]), () => {});
         let got = '';
         await eventually(() => {
-          got += terminal.readOn();
+          got += terminal.pokeAndRead();
           assert.equal(got.length, 12_001);
         });
         assert.equal(got, `${'\u00ff\u00ff'.repeat(6_000)}\n`);
       });
 
-      test('outside canonical mode is given a long line as it is', async () => {
+      test('outside canonical mode receives a long line unchanged', async () => {
         using terminal = open(termiosOf, '-icanon', 'min', '1');
-        const { told, tell } = answers();
-        terminal.input.write(Buffer.from(line(20_000)), tell);
+        const { results, record } = answers();
+        terminal.input.write(Buffer.from(line(20_000)), record);
         let got = '';
         await eventually(() => {
-          got += terminal.readOn();
+          got += terminal.pokeAndRead();
           assert.equal(got.length, 20_000);
         });
-        assert.deepEqual([got === line(20_000), told], [true, ['taken']]);
+        assert.deepEqual([got === line(20_000), results], [true, ['taken']]);
       });
 
-      test('has its input ended when a line is too long and nothing can part it', async () => {
+      test('has its input ended when a line is too long and cannot be flushed', async () => {
         using terminal = open(termiosOf, 'eof', 'undef');
-        const { told, tell } = answers();
-        terminal.input.write(Buffer.from(line(5_000)), tell);
-        assert.deepEqual(told, ['the terminal is closed']);
+        const { results, record } = answers();
+        terminal.input.write(Buffer.from(line(5_000)), record);
+        assert.deepEqual(results, ['the terminal is closed']);
       });
     });
   }
 });
 
-/** Text without a line feed in which a missing piece shows. */
+/** Text without a line feed in which a missing piece is noticeable. */
 function line(length: number): string {
   return Array.from({ length: Math.ceil(length / 5) }, (_, index) => String(index).padStart(5, '0'))
     .join('')
@@ -302,7 +302,7 @@ function linuxTermios({ master }: Terminal): Termios {
 }
 
 function stty(terminal: Terminal, ...settings: string[]): void {
-  const slave = terminal.openSlave(); // Node makes what a child inherits as its stdin blocking
+  const slave = terminal.openSlave(); // Node makes a descriptor that a child inherits blocking
   assert.equal(spawnSync('stty', settings, { stdio: [slave, 'ignore', 'inherit'] }).status, 0);
   closeSync(slave);
 }

@@ -1,4 +1,4 @@
-// Environment policy: what a child inherits, in which order the rules apply, and what no rule touches.
+// Environment policy: what a child inherits, in which order the rules apply, and what no rule changes.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -22,7 +22,7 @@ describe('what is inherited', () => {
     assert.deepEqual(childEnvironment(undefined, { ONLY: 'this' }, parent), { ONLY: 'this' });
   });
 
-  test('all takes every variable that does not look like a secret, whatever its case', () => {
+  test('all inherits every variable that does not look like a secret, regardless of case', () => {
     assert.deepEqual(childEnvironment({ inherit: 'all' }, {}, parent), { PATH: '/bin', HOME: '/root', EDITOR: 'vi' });
   });
 
@@ -38,13 +38,13 @@ describe('what is inherited', () => {
     });
   });
 
-  test('core takes the few variables every program wants', () => {
+  test('core inherits the few variables that nearly every program needs', () => {
     const names = ['PATH', 'SHELL', 'TMPDIR', 'TEMP', 'TMP', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'USER'];
     const core = Object.fromEntries(names.map((name) => [name, 'x']));
     assert.deepEqual(childEnvironment({ inherit: 'core' }, {}, { ...core, EDITOR: 'vi', LC_TIME: 'C', path: 'x' }), core);
   });
 
-  test('none takes nothing', () => {
+  test('none inherits nothing', () => {
     assert.deepEqual(childEnvironment({ inherit: 'none' }, {}, parent), {});
   });
 
@@ -88,7 +88,7 @@ describe('order of the rules', () => {
     assert.deepEqual(childEnvironment(policy, overlay, parent), overlay);
   });
 
-  test('whatever the policy, every variable of the overlay arrives as it is', () => {
+  test('every variable of the overlay arrives unchanged under any policy', () => {
     const variables = fc.dictionary(fc.constantFrom('A', 'AB', 'PATH', 'HOME', 'A_KEY'), fc.string());
     const globs = fc.array(fc.constantFrom('*', '?*', 'A*', '*B', '_'));
     const policy = fc.record({
@@ -113,11 +113,11 @@ describe('globs', () => {
       childEnvironment({ inherit: 'all', includeOnly: [glob] }, {}, Object.fromEntries(names.map((name) => [name, '']))),
     );
 
-  test('a star stands for any run of characters, also none', () => {
+  test('a star matches any run of characters, including none', () => {
     assert.deepEqual(kept('A*Z', ['AZ', 'ABZ', 'A_B_Z', 'AZA', 'XAZ']), ['AZ', 'ABZ', 'A_B_Z']);
   });
 
-  test('a question mark stands for exactly one character', () => {
+  test('a question mark matches exactly one character', () => {
     assert.deepEqual(kept('A?', ['A', 'AB', 'ABC']), ['AB']);
   });
 
@@ -125,7 +125,7 @@ describe('globs', () => {
     assert.deepEqual(kept('lc_*', ['LC_ALL', 'Lc_Time', 'XLC_ALL']), ['LC_ALL', 'Lc_Time']);
   });
 
-  test('characters that mean something in a pattern stand for themselves', () => {
+  test('special characters of regular expressions match literally', () => {
     assert.deepEqual(kept('A.B+(x)[1]', ['A.B+(x)[1]', 'AxB+(x)[1]', 'A.BB(x)1']), ['A.B+(x)[1]']);
   });
 
@@ -133,12 +133,12 @@ describe('globs', () => {
     assert.deepEqual(kept('A*B', ['A\nB', 'A\nB\nC']), ['A\nB']);
   });
 
-  test('a glob with many stars is decided at once, also when it does not match', () => {
+  test('a glob with many stars is matched quickly, even when it does not match', () => {
     const long = 'a'.repeat(10_000);
     assert.deepEqual(kept(`${'*a'.repeat(100)}*b`, [long, `${long}b`]), [`${long}b`]);
   });
 
-  test('more globs and names than can be compared in a moment are refused with the numbers', () => {
+  test('globs and names that would take too many comparisons are refused with the numbers', () => {
     const words = (count: number) => Array.from({ length: count }, (_, index) => `N${index}`);
     const set = Object.fromEntries(words(10_000).map((name) => [name, '']));
     assert.throws(

@@ -1,4 +1,4 @@
-// Globs, compared with the regular expressions they stand for.
+// Globs, compared with equivalent regular expressions.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -18,12 +18,12 @@ describe('a glob', () => {
     );
   });
 
-  test('is one of several of which one suffices; without any nothing matches', () => {
+  test('is enough if it is one of several to match; without globs nothing matches', () => {
     assert.deepEqual(['A', 'B', 'C'].filter(globMatcher(['a', 'c'])), ['A', 'C']);
     assert.equal(globMatcher([])(''), false);
   });
 
-  test('costs at most the product of the lengths, in which empty texts count', () => {
+  test('costs at most the product of the lengths, where empty texts count too', () => {
     assert.equal(comparisonBound(['ab', ''], ['abc', '', '']), 4 * 6);
     assert.equal(comparisonBound([], ['abc']), 0);
   });

@@ -1,4 +1,4 @@
-// Cursors on a log: for a reader everything waits until it is settled, for a viewer nothing does.
+// Cursors on a log: a reader keeps entries until they are settled, a viewer keeps nothing.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -18,7 +18,7 @@ function write(log: OutputLog, ...texts: string[]): void {
   for (const text of texts) log.append('stdout', Buffer.from(text));
 }
 
-/** What was taken, as 'seq text', with the hole before it when there is one. */
+/** What was taken as 'seq text', with the size of a hole before it. */
 function brief(taken: Taken | undefined): string | undefined {
   if (taken?.entry.kind !== 'chunk') return taken?.entry.kind;
   const hole = taken.droppedBytes === 0 ? '' : ` after ${taken.droppedBytes} dropped`;
@@ -32,7 +32,7 @@ function takeAll(reader: LogReader): string[] {
 }
 
 describe('taking', () => {
-  test('gives what was there and what comes, each once', () => {
+  test('returns existing and later entries, each once', () => {
     const log = logWith('a', 'b');
     const reader = log.openReader(0);
     const before = takeAll(reader);
@@ -51,7 +51,7 @@ describe('taking', () => {
     assert.deepEqual(takeAll(logWith('a', 'b', 'c').openReader(2)), ['3 c']);
   });
 
-  test('tells how much was gone before the reader came', () => {
+  test('reports how much was evicted before the reader was opened', () => {
     assert.deepEqual(takeAll(logWith('ab', 'cd', 'ef', 'gh').openReader(0)), ['3 ef after 4 dropped', '4 gh']);
   });
 
@@ -62,22 +62,22 @@ describe('taking', () => {
     assert.deepEqual(takeAll(reader), ['1 ab', '2 cd', '3 ef', '4 gh', '5 ij']);
   });
 
-  test('goes on at the true end when the cursor was past it', () => {
+  test('continues at the actual end when the cursor was past it', () => {
     const log = logWith('a');
     const reader = log.openReader(99);
     write(log, 'b');
     assert.deepEqual([log.unreadBytes, takeAll(reader), log.unreadBytes], [1, ['2 b'], 0]);
   });
 
-  test('counts the entries and bytes that are behind it', () => {
+  test('advances the settled position by entries and bytes', () => {
     const reader = logWith('ab', 'cd').openReader(0);
     reader.take();
     assert.deepEqual(reader.settled, { seq: 1, offset: 2 });
   });
 });
 
-describe('what a reader holds', () => {
-  test('is let go as it is taken', () => {
+describe('what a reader keeps', () => {
+  test('is released as it is taken', () => {
     const log = logWith();
     const reader = log.openReader(0);
     write(log, 'ab', 'cd', 'ef', 'gh');
@@ -89,7 +89,7 @@ describe('what a reader holds', () => {
     assert.deepEqual(retained, [8, 6, 4, 4]);
   });
 
-  test('is decided by the slowest reader', () => {
+  test('is determined by the slowest reader', () => {
     const log = logWith();
     const slow = log.openReader(0);
     const quick = log.openReader(0);
@@ -106,7 +106,7 @@ describe('what a reader holds', () => {
     );
   });
 
-  test('is let go when the reader closes', () => {
+  test('is released when the reader closes', () => {
     const log = logWith();
     const reader = log.openReader(0);
     write(log, 'ab', 'cd', 'ef');
@@ -114,7 +114,7 @@ describe('what a reader holds', () => {
     assert.deepEqual([log.unreadBytes, log.retainedBytes], [0, 4]);
   });
 
-  test('is announced whenever it becomes less', () => {
+  test('is announced whenever it shrinks', () => {
     const log = logWith('a', 'b');
     const reader = log.openReader(0);
     const unread: number[] = [];
@@ -136,20 +136,20 @@ describe('a reader that acknowledges', () => {
     return { log, reader, held: () => [log.unreadBytes, log.retainedBytes] };
   }
 
-  test('holds what it has taken', () => {
+  test('keeps what it has taken', () => {
     const { reader, held } = acknowledging('ab', 'cd', 'ef', 'gh');
     takeAll(reader);
     assert.deepEqual(held(), [8, 8]);
   });
 
-  test('lets go of everything up to the number it acknowledges', () => {
+  test('releases everything up to the number it acknowledges', () => {
     const { reader, held } = acknowledging('ab', 'cd', 'ef', 'gh');
     takeAll(reader);
     reader.acknowledge(3);
     assert.deepEqual([reader.settled, held()], [{ seq: 3, offset: 6 }, [2, 4]]);
   });
 
-  test('cannot let go of what it has not taken', () => {
+  test('cannot release what it has not taken', () => {
     const { reader, held } = acknowledging('ab', 'cd', 'ef');
     reader.take();
     reader.acknowledge(99);
@@ -162,7 +162,7 @@ describe('a reader that acknowledges', () => {
     );
   });
 
-  test('changes nothing with a number from before', () => {
+  test('changes nothing by acknowledging an earlier number', () => {
     const { log, reader, held } = acknowledging('ab', 'cd', 'ef');
     takeAll(reader);
     reader.acknowledge(2);
@@ -186,7 +186,7 @@ describe('a reader that acknowledges', () => {
     );
   });
 
-  test('acknowledges after a rewind only what it has taken again', () => {
+  test('acknowledges only what it has taken again after a rewind', () => {
     const { reader, held } = acknowledging('ab', 'cd', 'ef');
     takeAll(reader);
     reader.rewind(0);
@@ -196,7 +196,7 @@ describe('a reader that acknowledges', () => {
 });
 
 describe('a viewer', () => {
-  test('holds nothing', () => {
+  test('keeps nothing', () => {
     const log = logWith();
     log.openViewer(0);
     write(log, 'ab', 'cd', 'ef');
@@ -213,7 +213,7 @@ describe('a viewer', () => {
     assert.deepEqual(seen, ['1 ab', '2 cd', '3 ef', '4 gh']);
   });
 
-  test('that does not keep up is told exactly how much it missed', () => {
+  test('that does not keep up learns exactly how much it missed', () => {
     const log = logWith('ab');
     const viewer = log.openViewer(0);
     viewer.take();
@@ -221,14 +221,14 @@ describe('a viewer', () => {
     assert.deepEqual(takeAll(viewer), ['4 gh after 4 dropped', '5 ij']);
   });
 
-  test('that comes back and says how much it has had is told exactly how much it missed; without that, of the whole hole', () => {
+  test('that reopens with its byte count learns exactly how much it missed; without one, the whole hole counts', () => {
     const log = logWith('ab', 'cd', 'ef', 'gh', 'ij');
     assert.deepEqual(takeAll(log.openViewer(2, 4)), ['4 gh after 2 dropped', '5 ij']);
     assert.deepEqual(takeAll(log.openViewer(2)), ['4 gh after 6 dropped', '5 ij']);
     assert.deepEqual([log.bytesUpTo(2, 4), log.bytesUpTo(2), log.bytesUpTo(4)], [4, 0, 8]);
   });
 
-  test('that waits is woken by its close', async () => {
+  test('that waits is woken when it closes', async () => {
     const viewer = logWith().openViewer(0);
     const next = viewer.next();
     viewer.close();
@@ -237,33 +237,33 @@ describe('a viewer', () => {
 });
 
 describe('waiting', () => {
-  test('gives the next entry when it comes', async () => {
+  test('returns the next entry when it is appended', async () => {
     const log = logWith();
     const next = log.openReader(0).next();
     write(log, 'a');
     assert.equal(brief(await next), '1 a');
   });
 
-  test('is not ended by what another reader does', async () => {
+  test('is not ended by another reader', async () => {
     const log = logWith('a');
     const other = log.openReader(0);
     const reader = log.openReader(1);
-    let isOver = false;
-    void reader.next().then(() => (isOver = true));
+    let isDone = false;
+    void reader.next().then(() => (isDone = true));
     other.take();
     other.close();
     await settle();
-    assert.equal(isOver, false);
+    assert.equal(isDone, false);
   });
 
-  test('ends with nothing when the reader is closed', async () => {
+  test('ends with undefined when the reader is closed', async () => {
     const reader = logWith().openReader(0);
     const next = reader.next();
     reader.close();
     assert.equal(await next, undefined);
   });
 
-  test('a closed reader takes nothing, although there is something', async () => {
+  test('of a closed reader returns nothing, although there is an entry', async () => {
     const reader = logWith('a').openReader(0);
     reader.close();
     assert.deepEqual([reader.take(), await reader.next(), reader.isClosed], [undefined, undefined, true]);

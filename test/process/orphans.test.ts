@@ -1,4 +1,4 @@
-// A look at adopted children, with what happens in the midst of it arranged step by step.
+// A look at adopted children, with events arranged between its steps.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -26,19 +26,19 @@ describe('a look at adopted children', { skip: noFiles }, () => {
     return child;
   }
 
-  test('lists them again when one died before it was judged: its own children came after the list', async () => {
+  test('lists them again when one died before it was checked: its own children were adopted after the list was read', async () => {
     const first = [await sleeper(), await sleeper()];
     let left: ChildProcess | undefined;
     const look = await lookWith(async (step) => {
       if (step > 0) return;
-      for (const child of first) await end(child); // one of them is judged next
-      left = await sleeper(); // stands for what it left
+      for (const child of first) await end(child); // one of them is checked next
+      left = await sleeper(); // stands for an orphan that it left
     });
     const found = look.unmarked.some(({ pid }) => pid === left?.pid);
     assert.deepEqual([found, look.isCertain], [true, true]);
   });
 
-  test('is not certain when that goes on and on', async () => {
+  test('is not certain when that keeps happening', async () => {
     const children = [await sleeper(), await sleeper()];
     const look = await lookWith(async () => {
       for (const child of children.splice(0)) await end(child);
@@ -48,7 +48,7 @@ describe('a look at adopted children', { skip: noFiles }, () => {
   });
 });
 
-/** Calls `between` after each process that was judged. */
+/** Calls `between` after each process that was checked. */
 async function lookWith(between: (step: number) => Promise<void>) {
   const run = async <T>(work: Iterator<void, T>): Promise<T> => {
     for (let step = 0; ; step += 1) {

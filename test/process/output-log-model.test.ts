@@ -1,4 +1,4 @@
-// Any sequence of appends, readers and reads, held against the plainest model there is: a list of everything ever appended.
+// Random sequences of appends, readers and reads, compared with the simplest possible model: a list of everything appended.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ const streams = ['stdout', 'stderr'] as const;
 const largestChunk = 20;
 const largestHead = 30;
 
-/** Both heads, the chunk that begins in each, and one more chunk fit: the bounds can be kept, and the newest output too. */
+/** Room for both heads, the chunk that begins in each, and one more chunk: enough to keep both the bounds and the newest output. */
 const retention = fc.record({
   retainedBytes: fc.integer({ min: 2 * (largestHead + largestChunk) + largestChunk, max: 400 }),
   retainedEntries: fc.integer({ min: 8, max: 60 }),
@@ -25,7 +25,7 @@ const anyOperation = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ kind: fc.constant('append' as const), chunks: fc.array(chunk, { minLength: 1, maxLength: 8 }) }),
   },
-  // Enough small ones in a row for the log to move what is left of it down.
+  // Enough small chunks in a row to make the log compact its ring.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('flood' as const), chunk, count: fc.integer({ min: 1, max: 1_500 }) }) },
   {
     weight: 3,
@@ -48,7 +48,7 @@ type Operation = typeof anyOperation extends fc.Arbitrary<infer T> ? T : never;
 
 const ending: Ending = { kind: 'lost', reason: 'exited', outputComplete: true, droppedBytes: 0, startedAt: 0, endedAt: 0 };
 
-test('whatever is appended and read, every reader sees what it is promised and the log stays within its bounds', () => {
+test('for any appends and reads, every reader sees what it is promised and the log stays within its bounds', () => {
   fc.assert(
     fc.property(retention, fc.array(anyOperation, { maxLength: 30, size: 'max' }), (bounds, operations) => {
       const model = new Model(bounds);
@@ -63,9 +63,9 @@ test('whatever is appended and read, every reader sees what it is promised and t
 interface ModelReader {
   readonly reader: LogReader;
   readonly settlement: Settlement;
-  /** Entries it must be given, in order, from the first that is not settled. */
+  /** Entries that it must still get, in order, from the first that is not settled. */
   readonly due: LogEntry[];
-  /** How many of them it has been given. */
+  /** How many of them it has taken. */
   taken: number;
   /** Where the last settled entry ended. */
   end: number;
@@ -91,7 +91,7 @@ class Model {
         for (let at = 0; at < operation.count; at += 1) this.#append(operation.chunk.stream, operation.chunk.length);
         return;
       case 'exited':
-        if (this.#appended.some(({ kind }) => kind === 'exited')) return; // nobody exits twice
+        if (this.#appended.some(({ kind }) => kind === 'exited')) return; // a process exits only once
         this.#appended.push({ kind: 'exited', seq: this.#appended.length + 1, offset: this.#totalBytes, ending });
         this.#log.appendExited(ending);
         this.#expectNewest();
@@ -115,7 +115,7 @@ class Model {
     assert.deepEqual(
       retained,
       retained.map(({ seq }) => this.#appended[seq - 1]),
-      'an entry stays what it was',
+      'entries do not change',
     );
     const retainedBytes = bytesIn(retained);
     assert.deepEqual(
@@ -197,7 +197,7 @@ class Model {
       droppedBytes: nextBytes - offset - bytesIn(entries),
     });
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes), pageFrom(this.#holeStart(cursor)));
-    // Who knows how much it has had is told exactly what it missed; who claims too much or too little gets no nonsense.
+    // A caller that passes its byte count learns exactly what it missed; a count that is too high or too low is clamped.
     const had = this.#endOf(cursor);
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes, had), pageFrom(had));
     assert.deepEqual(this.#log.readAfter(cursor, maxBytes, 0), pageFrom(this.#holeStart(cursor)));
@@ -210,7 +210,7 @@ class Model {
     return entry === undefined ? 0 : entry.offset + lengthOf(entry);
   }
 
-  /** Everything the log still has, by reading it page after page. */
+  /** Everything that the log still has, read page by page. */
   #retained(): LogEntry[] {
     const retained: LogEntry[] = [];
     for (let page = this.#log.readAfter(0, Infinity); page.entries.length > 0;) {
@@ -220,7 +220,7 @@ class Model {
     return retained;
   }
 
-  /** End of the last retained entry up to the cursor: from there on something may be missing. */
+  /** End of the last retained entry up to the cursor: a hole may begin there. */
   #holeStart(cursor: number): number {
     const before = this.#retained().findLast(({ seq }) => seq <= cursor);
     return before === undefined ? 0 : before.offset + lengthOf(before);
@@ -229,7 +229,7 @@ class Model {
   #checkBounds(retained: ReadonlySet<number>, retainedBytes: number): void {
     const chunks = this.#appended.filter(({ kind }) => kind === 'chunk');
     const newest = chunks.at(-1);
-    assert.ok(newest === undefined || retained.has(newest.seq), 'the newest chunk is there');
+    assert.ok(newest === undefined || retained.has(newest.seq), 'the newest chunk is retained');
     if (this.#readers.length === 0) {
       const entries = chunks.filter(({ seq }) => retained.has(seq)).length;
       assert.ok(retainedBytes <= this.#bounds.retainedBytes, `${retainedBytes} bytes are within the bound`);
@@ -240,10 +240,10 @@ class Model {
       dropped !== undefined &&
       retainedBytes + lengthOf(dropped) <= this.#bounds.retainedBytes &&
       retained.size + 1 <= this.#bounds.retainedEntries;
-    assert.equal(wouldFit, false, 'nothing is dropped that has room');
+    assert.equal(wouldFit, false, 'nothing is dropped that would fit');
   }
 
-  /** The first bytes of each stream stay, as long as all that stays for good is less than a quarter of the room. */
+  /** The first bytes of each stream are never evicted, as long as such entries take less than a quarter of the space. */
   #checkHeads(retained: ReadonlySet<number>): void {
     const { headBytes, retainedBytes, retainedEntries } = this.#bounds;
     const streamBytes = { stdout: 0, stderr: 0, pty: 0 };
@@ -254,7 +254,7 @@ class Model {
       if (entry.kind === 'chunk') streamBytes[entry.stream] += entry.bytes.length;
       if (!isKept) continue;
       kept += 1;
-      assert.ok(retained.has(entry.seq), `entry ${entry.seq} stays for good`);
+      assert.ok(retained.has(entry.seq), `entry ${entry.seq} is never evicted`);
     }
   }
 

@@ -1,4 +1,4 @@
-// The log read by cursor: numbering, pages, what is retained and what a hole looks like.
+// Reading the log by cursor: numbering, pages, what is retained, and how holes are reported.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -32,7 +32,7 @@ function write(log: OutputLog, piece: string): void {
   log.append(stream as Stream, Buffer.from(text));
 }
 
-/** A page in short: '3 stdout@7 text'. */
+/** A page in short form: '3 stdout@7 text'. */
 function brief({ entries, nextSeq, droppedBytes }: LogPage) {
   const lines = entries.map((entry) =>
     entry.kind === 'chunk'
@@ -45,7 +45,7 @@ function brief({ entries, nextSeq, droppedBytes }: LogPage) {
 describe('a page', () => {
   const log = logWith(roomy, 'one', 'stderr:two', 'three');
 
-  test('has chunks of all streams in one order, numbered from 1', () => {
+  test('has the chunks of all streams in one sequence, numbered from 1', () => {
     assert.deepEqual(brief(log.readAfter(0, Infinity)), {
       lines: ['1 stdout@0 one', '2 stderr@3 two', '3 stdout@6 three'],
       nextSeq: 4,
@@ -57,24 +57,24 @@ describe('a page', () => {
     assert.deepEqual(brief(log.readAfter(2, Infinity)), { lines: ['3 stdout@6 three'], nextSeq: 4, droppedBytes: 0 });
   });
 
-  test('is empty at the end, and goes on from there', () => {
+  test('is empty at the end and keeps the cursor there', () => {
     assert.deepEqual(brief(log.readAfter(3, Infinity)), { lines: [], nextSeq: 4, droppedBytes: 0 });
   });
 
-  test('gives a cursor past the end the true end', () => {
+  test('moves a cursor past the end back to the actual end', () => {
     assert.deepEqual(brief(log.readAfter(99, Infinity)), { lines: [], nextSeq: 4, droppedBytes: 0 });
   });
 
-  test('takes whole chunks as long as they fit', () => {
+  test('has whole chunks as long as they fit', () => {
     assert.deepEqual(brief(log.readAfter(0, 10)), { lines: ['1 stdout@0 one', '2 stderr@3 two'], nextSeq: 3, droppedBytes: 0 });
     assert.deepEqual(brief(log.readAfter(0, 11)).nextSeq, 4);
   });
 
-  test('has at least one chunk, however little is asked for', () => {
+  test('has at least one chunk, however low the limit', () => {
     assert.deepEqual(brief(log.readAfter(0, 0)), { lines: ['1 stdout@0 one'], nextSeq: 2, droppedBytes: 0 });
   });
 
-  test('has the events that follow its last chunk, although they come after the bound was reached', () => {
+  test('has the events that follow its last chunk, although the limit is already reached', () => {
     const ended = logWith(roomy, 'one', 'two');
     ended.appendExited(ending);
     ended.appendClosed([]);
@@ -87,14 +87,14 @@ describe('a page', () => {
     );
   });
 
-  test('has a chunk beside the exit, however little is asked for', () => {
+  test('has a chunk besides the exit, however low the limit', () => {
     const ended = logWith(roomy);
     ended.appendExited(ending);
     write(ended, 'late');
     assert.deepEqual(brief(ended.readAfter(0, 1)), { lines: ['1 exited@0', '2 stdout@0 late'], nextSeq: 3, droppedBytes: 0 });
   });
 
-  test('has the exit and the close in their places', () => {
+  test('has the exit and the close in sequence', () => {
     const ended = logWith(roomy, 'out');
     ended.appendExited(ending);
     write(ended, 'late');
@@ -127,7 +127,7 @@ describe('retention', () => {
     assert.deepEqual(brief(log.readAfter(0, Infinity)), { lines: ['2 stdout@1 b', '3 stdout@2 c'], nextSeq: 4, droppedBytes: 1 });
   });
 
-  test('the exit drops nothing, since the ending has told already what is missing', () => {
+  test('the exit drops nothing, since the ending already states how much is missing', () => {
     const log = logWith({ retainedBytes: 100, retainedEntries: 2, headBytes: 0 }, 'a', 'b');
     log.appendExited(ending);
     assert.deepEqual(brief(log.readAfter(0, Infinity)), {
@@ -150,7 +150,7 @@ describe('retention', () => {
     );
   });
 
-  test('the beginning of each stream is kept for good', () => {
+  test('the beginning of each stream is never evicted', () => {
     const retention = { retainedBytes: 12, retainedEntries: 100, headBytes: 2 };
     const log = logWith(retention, 'a1', 'x1', 'x2', 'x3', 'stderr:b1', 'x4', 'x5', 'x6', 'x7');
     assert.deepEqual(
@@ -180,7 +180,7 @@ describe('retention', () => {
     });
   });
 
-  test('the beginning of a stream takes a quarter of the bytes at most', () => {
+  test('the beginning of a stream takes at most a quarter of the bytes', () => {
     const log = logWith({ retainedBytes: 8, retainedEntries: 100, headBytes: 100 }, 'ab', 'cd', 'ef', 'gh', 'ij');
     assert.deepEqual(brief(log.readAfter(1, Infinity)), {
       lines: ['3 stdout@4 ef', '4 stdout@6 gh', '5 stdout@8 ij'],
@@ -189,7 +189,7 @@ describe('retention', () => {
     });
   });
 
-  test('a page spans a hole and counts what is missing in it', () => {
+  test('a page spans a hole and counts the missing bytes', () => {
     const log = logWith({ retainedBytes: 6, retainedEntries: 100, headBytes: 1 }, 'head', 'gone', 'lost', 'ab');
     assert.deepEqual(
       [0, 1].map((cursor) => brief(log.readAfter(cursor, Infinity))),
@@ -205,7 +205,7 @@ describe('retention', () => {
     assert.deepEqual(brief(log.readAfter(0, 4)), { lines: ['1 stdout@0 head'], nextSeq: 2, droppedBytes: 0 });
   });
 
-  test('a page reaches the true end and counts what is missing there, although nothing is retained after the hole', () => {
+  test('a page reaches the actual end and counts the missing bytes, although nothing is retained after the hole', () => {
     const log = logWith({ retainedBytes: 4, retainedEntries: 100, headBytes: 1 }, 'head', 'gone', 'lost');
     assert.deepEqual(
       [0, 1, 2, 3].map((cursor) => brief(log.readAfter(cursor, Infinity))),
@@ -218,7 +218,7 @@ describe('retention', () => {
     );
   });
 
-  test('beginnings in many small pieces take a quarter of the entries at most', () => {
+  test('beginnings in many small pieces take at most a quarter of the entries', () => {
     const pieces = Array.from({ length: 100 }, (_, at) => [`${at % 10}`, `stderr:${at % 10}`]).flat();
     const log = logWith({ retainedBytes: 1_000, retainedEntries: 20, headBytes: 500 }, ...pieces);
     const streams = (['stdout', 'stderr'] as const).map((stream) => log.retained(stream));
@@ -243,7 +243,7 @@ describe('a snapshot', () => {
     assert.deepEqual(snapshot(log, 'stdout'), { head: 'abc', tail: 'def', truncated: false, droppedBytes: 0 });
   });
 
-  test('has beginning and end of each stream, and counts what is missing between them', () => {
+  test('has the beginning and end of each stream, and counts the bytes missing between them', () => {
     const log = logWith(
       { retainedBytes: 12, retainedEntries: 100, headBytes: 3 },
       'abc',
@@ -262,12 +262,12 @@ describe('a snapshot', () => {
     );
   });
 
-  test('has nothing of a stream that never had a byte', () => {
+  test('is undefined for a stream that never had a byte', () => {
     assert.equal(snapshot(logWith(roomy, 'out'), 'stderr'), undefined);
   });
 });
 
-test('what is forgotten is let go of at once', async () => {
+test('evicted chunks can be garbage-collected immediately', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const log = new OutputLog(roomy);
@@ -286,7 +286,7 @@ describe('the memory of a full chunk', () => {
   const eight: Retention = { retainedBytes: 8 * chunkBytes, retainedEntries: 100, headBytes: 0 };
   const appendTo = (log: OutputLog, value: number) => log.append('stdout', new Uint8Array(chunkBytes).fill(value));
 
-  test('is used again once it was forgotten, also after it was borrowed', () => {
+  test('is reused once the chunk is evicted, even after it was borrowed', () => {
     const log = new OutputLog(eight);
     const reader = log.openReader(0);
     const memories = new Set<ArrayBufferLike>();
@@ -298,7 +298,7 @@ describe('the memory of a full chunk', () => {
     assert.ok(memories.size < 30, `${memories.size} for 8 chunks`);
   });
 
-  test('is left to whoever has taken it or read it as a page', () => {
+  test('is not reused after the chunk was taken or read in a page', () => {
     const log = new OutputLog(eight);
     const reader = log.openReader(0);
     const taken: Uint8Array[] = [];
@@ -311,7 +311,7 @@ describe('the memory of a full chunk', () => {
     for (const [value, bytes] of taken.entries()) assert.deepEqual(bytes, Buffer.alloc(chunkBytes, value));
   });
 
-  test('is left to one who takes a chunk that is forgotten in the same moment', () => {
+  test('is not reused after a take that evicts the chunk', () => {
     const log = new OutputLog({ ...eight, retainedBytes: 0 });
     const reader = log.openReader(0);
     appendTo(log, 1);
@@ -343,17 +343,17 @@ describe('waiting for a change', () => {
     assert.deepEqual(clock.pendingMs, []);
   });
 
-  test('ends when the patience runs out, and not before', async () => {
+  test('ends when the time is up, and not before', async () => {
     const clock = new FakeClock();
-    let isOver = false;
-    void new OutputLog(roomy).changed({ clock, ms: 50 }).then(() => (isOver = true));
+    let isDone = false;
+    void new OutputLog(roomy).changed({ clock, ms: 50 }).then(() => (isDone = true));
     await clock.advance(49);
-    assert.equal(isOver, false);
+    assert.equal(isDone, false);
     await clock.advance(1);
-    assert.equal(isOver, true);
+    assert.equal(isDone, true);
   });
 
-  test('ends for everybody at once', async () => {
+  test('ends for all waiters at once', async () => {
     const log = new OutputLog(roomy);
     const all = Promise.all([log.changed(), log.changed(), log.changed()]);
     log.appendClosed([]);

@@ -1,4 +1,4 @@
-// What /proc tells about one process, and what is made of it when it cannot tell.
+// What /proc shows about one process, and what happens when it cannot be read.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import { errnoOf } from '#src/process/start/spawn-failure.js';
 
 const libc = loadLibc();
 
-/** The number of open files, in every Linux. */
+/** The limit on open files, the same number on every Linux. */
 const RLIMIT_NOFILE = 7;
 
 /** Opening anything in `task` fails with EMFILE. */
@@ -27,7 +27,7 @@ function withoutDescriptors(task: () => void): void {
 }
 
 describe('a process in /proc', { skip: !existsSync('/proc/self') }, () => {
-  test('that cannot be looked at is not taken for one that has gone', { skip: libc === undefined }, () => {
+  test('that cannot be read is not mistaken for one that has ended', { skip: libc === undefined }, () => {
     let errno: string | undefined;
     withoutDescriptors(() => {
       try {
@@ -39,7 +39,7 @@ describe('a process in /proc', { skip: !existsSync('/proc/self') }, () => {
     assert.equal(errno, 'EMFILE');
   });
 
-  test('that has gone is known as such', () => {
+  test('that has ended is recognised as such', () => {
     const { pid } = spawnSync('true');
     assert.deepEqual([readLinuxEntry(pid), readLineage(pid), childrenOf({ pid, threads: 1 })], [undefined, undefined, []]);
   });
@@ -48,7 +48,7 @@ describe('a process in /proc', { skip: !existsSync('/proc/self') }, () => {
     'whose first thread has ended is alive as long as another one runs',
     { skip: spawnSync('python3', ['-V']).status !== 0 },
     async () => {
-      // The first thread ends alone, by the exit system call of x86_64 and of the others.
+      // Only the first thread ends, by the exit system call: 60 on x86_64, 93 elsewhere.
       const script = `import ctypes, platform, threading, time
 threading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60))).start()
 ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)`;
@@ -66,7 +66,7 @@ ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)`;
     },
   );
 
-  test('is found among the children of its parent, whichever thread has started it', () => {
+  test('is found among the children of its parent, whichever thread started it', () => {
     const { pid } = process;
     const child = spawn('sleep', ['60'], { stdio: 'ignore' });
     assert.ok(childrenOf({ pid }).includes(child.pid ?? 0));

@@ -1,4 +1,4 @@
-// Where there is no /proc, ps tells who is there. Tried on Linux, which has both.
+// Where there is no /proc, ps lists the processes. Tested on Linux, which has both.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -16,11 +16,11 @@ function withoutProc<T>(work: () => Promise<T>): Promise<T> {
   return withFs({ existsSync: (path) => !String(path).startsWith('/proc/') && existsSync(path) }, work);
 }
 
-describe('the table that ps gives', () => {
+describe('the table from ps', () => {
   guardAgainstLeaks();
 
   test('has the same parents, groups and zombies as /proc, and no sessions', async () => {
-    // Becomes a program that never collects the child it had as a shell.
+    // The shell becomes a program that never reaps the child it inherits.
     const parent = spawn('sh', ['-c', 'true & exec sleep 60'], { detached: true, stdio: 'ignore' });
     const facts = ({ pid, ppid, pgid, isZombie }: ProcEntry) => ({ pid, ppid, pgid, isZombie });
     const family = async () =>

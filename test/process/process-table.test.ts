@@ -1,4 +1,4 @@
-// The processes of one session: what is started in it ends with it.
+// A session's processes end with the session.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,7 +13,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 describe('a table of processes that is being closed', () => {
   guardAgainstLeaks();
 
-  test('starts nothing more, and takes nothing from another table: a sandbox may be ready only after its client has left', async () => {
+  test('refuses starts and moves from another table: a sandbox may become ready only after its client has disconnected', async () => {
     const backend = createBackend('auto', { clock: systemClock });
     const context = { backend, clock: systemClock, limits: defaultLimits, counter: { output() {}, dropped() {} } };
     const [table, other] = [new ProcessTable(context), new ProcessTable(context)];

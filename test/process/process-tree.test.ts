@@ -1,4 +1,4 @@
-// Who belongs to a tree, judged by tables written by hand, and how its group is signalled.
+// Which processes belong to a tree, tested with hand-written tables, and how its group is signalled.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -9,11 +9,11 @@ import { ProcTable } from '#src/process/end/proc-table.js';
 import { FoundTree } from '#src/process/end/process-tree.js';
 import { TreeScan } from '#src/process/end/tree-scan.js';
 
-/** Pids that no kernel gives out, in case a signal ever got out of a test. */
+/** Pids that no kernel assigns, in case a signal ever escapes from a test. */
 const base = 5_000_000;
 const leaderPid = base + 100;
 
-/** Somebody else's process, unless something says otherwise: a child of init, alone in its group and session. */
+/** By default an unrelated process: a child of init, alone in its group and session. */
 function entry(
   number: number,
   facts: { parent?: number; group?: number; session?: number; born?: string; isZombie?: true } = {},
@@ -37,12 +37,12 @@ function tree() {
   return { found, look };
 }
 
-describe('who belongs to a tree', () => {
-  test('the leader and its children, and nobody else', async () => {
+describe('a tree includes', () => {
+  test('the leader and its children, and no other process', async () => {
     assert.deepEqual(await tree().look(entry(1), leader, child, entry(7)), ['100', '101']);
   });
 
-  test('children of children, although a table may name them before their parents', async () => {
+  test('children of children, even if the table lists them before their parents', async () => {
     const grandchild = entry(102, { parent: 101 });
     const last = entry(103, { parent: 102 });
     assert.deepEqual(await tree().look(last, grandchild, child, leader), ['(102)', '(103)', '100', '101']);
@@ -60,7 +60,7 @@ describe('who belongs to a tree', () => {
     assert.deepEqual(await tree().look(leader, entry(101, { group: 100 })), ['100', '101']);
   });
 
-  test('an orphan in the group, where the platform tells no sessions', async () => {
+  test('an orphan in the group, where the platform reports no sessions', async () => {
     const orphan = { ...entry(101, { group: 100 }), session: undefined };
     assert.deepEqual(await tree().look(orphan, { ...entry(7), session: undefined }), ['101']);
   });
@@ -93,14 +93,14 @@ describe('a process seen in the tree', () => {
     assert.deepEqual(await look(orphaned), ['(101)']);
   });
 
-  test('brings its later children into it', async () => {
+  test('adds its later children to it', async () => {
     const { look } = tree();
     await look(leader, daemon);
     await look(orphaned);
     assert.deepEqual(await look(orphaned, entry(102, { parent: 101 })), ['(101)', '(102)']);
   });
 
-  test('is not mistaken for another one that got its pid', async () => {
+  test('is not confused with another process that got its pid', async () => {
     const { look } = tree();
     await look(leader, daemon);
     assert.deepEqual(await look(entry(101, { born: 'late' })), []);
@@ -129,37 +129,37 @@ describe('a new owner of the leader’s pid', () => {
     assert.deepEqual(await look(...strangers), []);
   });
 
-  test('does not take away what was seen in the tree before', async () => {
+  test('does not remove members that were seen before', async () => {
     const { found, look } = tree();
     await look(leader, entry(101, { parent: 100 }));
     found.leaderReaped();
     assert.deepEqual(await look(...strangers, entry(101)), ['(101)']);
   });
 
-  test('has a group of its own, and nobody of the tree is in that', async () => {
+  test('has its own group, which no member of the tree is in', async () => {
     const { found, look } = tree();
     await look(leader, child);
     found.leaderReaped();
     assert.deepEqual(await look(...strangers, child), ['(101)']);
   });
 
-  test('cannot exist before the leader was reaped', async () => {
+  test('cannot exist before the leader is reaped', async () => {
     assert.deepEqual(await tree().look(owner), ['100']);
   });
 });
 
 describe('a look', () => {
-  test('after the reaping does not use what was read before it, when the leader still had its pid', async () => {
+  test('after the leader was reaped does not reuse an earlier one, in which the leader still had its pid', async () => {
     const orphan = entry(101, { group: 100, session: 100 });
     const tables = [[leader, orphan], [orphan]].map((entries) => new ProcTable(entries));
-    const scan = new TreeScan({ readTable: async () => tables.shift() ?? assert.fail('read once more') });
+    const scan = new TreeScan({ readTable: async () => tables.shift() ?? assert.fail('read again') });
     const found = new FoundTree(scan, { pid: leaderPid, mark: undefined });
     await found.look('ofThisTurn');
     found.leaderReaped();
     assert.deepEqual(await found.look('ofThisTurn'), { members: [{ pid: orphan.pid, isInGroup: true }], isCertain: true });
   });
 
-  test('is shared by all trees that ask for a new one in one step, and by the others in its turn of the event loop', async () => {
+  test('is shared by all trees that ask for a new one in the same tick, and by the others in the same turn of the event loop', async () => {
     let reads = 0;
     const scan = new TreeScan({ readTable: async () => new ProcTable(reads++ < 0 ? [] : [leader]) });
     const [one, other] = [leaderPid, leaderPid + 1].map((pid) => new FoundTree(scan, { pid, mark: undefined }));
@@ -172,7 +172,7 @@ describe('a look', () => {
 });
 
 describe('a signal to the group', () => {
-  test('reaches it before the call returns, as long as the leader was not reaped', (t) => {
+  test('is sent synchronously as long as the leader is unreaped', (t) => {
     const kill = t.mock.method(process, 'kill', () => true);
     void tree().found.signalGroup('SIGINT');
     assert.deepEqual(
@@ -181,7 +181,7 @@ describe('a signal to the group', () => {
     );
   });
 
-  test('reaches each process that is left of it when the leader was reaped, and nobody else', async (t) => {
+  test('reaches each remaining process of it after the leader was reaped, and no other', async (t) => {
     const kill = t.mock.method(process, 'kill', () => true);
     const left = [entry(101, { group: 100 }), entry(102, { session: 100 }), entry(103, { group: 100 }), entry(7)];
     const scan = new TreeScan({ readTable: async () => new ProcTable(left) });
@@ -200,7 +200,7 @@ describe('a signal to the group', () => {
     );
   });
 
-  test('is not delivered when nobody is left', async () => {
+  test('is not delivered when the group is empty', async () => {
     const { found } = tree();
     const whileUnreaped = await found.signalGroup('SIGINT');
     found.leaderReaped();
@@ -216,7 +216,7 @@ describe('a signal to the group', () => {
     assert.deepEqual([isDelivered, await exit], [true, [null, 'SIGKILL']]);
   });
 
-  test('that does not exist is an error, not silence', async () => {
+  test('that does not exist is an error and not ignored', async () => {
     await assert.rejects(tree().found.signalGroup('SIGNONE'), { code: 'ERR_UNKNOWN_SIGNAL' });
   });
 });

@@ -1,4 +1,4 @@
-// Reading a real terminal to its very end, with the test in the place of the processes on it.
+// Reading a real terminal to the end, with the test playing the processes on it.
 
 import assert from 'node:assert/strict';
 import { closeSync, writeSync } from 'node:fs';
@@ -15,13 +15,13 @@ const stopCharacter = '\u0013';
 describe('the output of a terminal', { skip: noTerminal }, () => {
   guardAgainstLeaks();
 
-  /** A terminal with a leader on it, and what its reader tells: pieces of output joined, 'drained …', 'ended'. */
+  /** A terminal with a leader on it, and the events of its reader: joined pieces of output, 'drained …', 'ended'. */
   function start({ readBytes = 65_536 } = {}) {
     const clock = new FakeClock();
     const terminal = openTerminal();
     const events: string[] = [];
     let isText = false;
-    const tell = (event: string) => {
+    const record = (event: string) => {
       isText = false;
       events.push(event);
     };
@@ -34,12 +34,12 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
           else events.push(text);
           isText = true;
         },
-        ended: () => tell('ended'),
+        ended: () => record('ended'),
       },
       { clock, readBuffer: Buffer.alloc(readBytes) },
     );
     const open = new Set<number>();
-    /** A process of the terminal begins. */
+    /** Starts a process on the terminal. */
     const begin = () => {
       const fd = terminal.openSlave();
       open.add(fd);
@@ -58,12 +58,12 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
       leader,
       begin,
       end,
-      /** The leader dies; then the reader is told. */
+      /** The leader dies, and then the reader starts draining. */
       leaderDies() {
         end(leader);
-        output.drainLeader((isComplete) => tell(isComplete ? 'drained' : 'drained in part'));
+        output.drainLeader((isComplete) => record(isComplete ? 'drained' : 'drained in part'));
       },
-      come: (...expected: string[]) => eventually(() => assert.deepEqual(events, expected)),
+      expect: (...expected: string[]) => eventually(() => assert.deepEqual(events, expected)),
       [Symbol.dispose]() {
         for (const fd of open) end(fd);
         output.close();
@@ -71,77 +71,77 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     };
   }
 
-  test('comes as it is written', async () => {
+  test('arrives as it is written', async () => {
     using terminal = start();
     writeSync(terminal.leader, 'one\u001b[0m\ttwo');
-    await terminal.come('one\u001b[0m\ttwo');
+    await terminal.expect('one\u001b[0m\ttwo');
   });
 
-  test('is complete when the leader’s death is told, and has nothing in it that the leader did not write', async () => {
+  test('is complete when the leader’s death is reported, and contains nothing that the leader did not write', async () => {
     using terminal = start();
     writeSync(terminal.leader, 'last words');
     terminal.leaderDies();
-    await terminal.come('last words', 'drained', 'ended');
+    await terminal.expect('last words', 'drained', 'ended');
   });
 
-  test('is complete when there was none', async () => {
+  test('is complete when nothing was written', async () => {
     using terminal = start();
     terminal.leaderDies();
-    await terminal.come('drained', 'ended');
+    await terminal.expect('drained', 'ended');
   });
 
-  test('goes on after the leader’s death as long as a descendant holds the terminal', async () => {
+  test('continues after the leader’s death as long as a descendant holds the terminal', async () => {
     using terminal = start();
     const descendant = terminal.begin();
     writeSync(terminal.leader, 'mine');
     terminal.leaderDies();
-    await terminal.come('mine', 'drained');
+    await terminal.expect('mine', 'drained');
     writeSync(descendant, 'still here');
-    await terminal.come('mine', 'drained', 'still here');
+    await terminal.expect('mine', 'drained', 'still here');
     terminal.end(descendant);
-    await terminal.come('mine', 'drained', 'still here', 'ended');
+    await terminal.expect('mine', 'drained', 'still here', 'ended');
   });
 
-  test('has nothing of the reader’s own mark in it either when that comes after patience has run out', async () => {
+  test('does not contain the reader’s marker even when that arrives after the timeout', async () => {
     for (const readBytes of [1, 7, 65_536]) {
       using terminal = start({ readBytes });
       const descendant = terminal.begin();
       writeSync(terminal.leader, 'last words');
       terminal.leaderDies();
       terminal.clock.skip(2_000);
-      await terminal.come('drained in part', 'last words');
+      await terminal.expect('drained in part', 'last words');
       writeSync(descendant, 'more\u001b_');
       terminal.end(descendant);
-      await terminal.come('drained in part', 'last wordsmore\u001b_', 'ended');
+      await terminal.expect('drained in part', 'last wordsmore\u001b_', 'ended');
     }
   });
 
-  test('has no part of a mark in it that found no room, and what follows it is not lost', async () => {
+  test('contains no part of a marker that did not fit, and loses nothing after it', async () => {
     using terminal = start();
     const descendant = terminal.begin();
     const text = 'x'.repeat(fillTerminal(terminal.leader));
     terminal.leaderDies();
     terminal.clock.skip(2_000);
-    await terminal.come('drained in part', text);
+    await terminal.expect('drained in part', text);
     writeSync(descendant, 'still here\u001b');
     terminal.end(descendant);
-    await terminal.come('drained in part', `${text}still here\u001b`, 'ended');
+    await terminal.expect('drained in part', `${text}still here\u001b`, 'ended');
   });
 
-  test('keeps what only looks like the beginning of the reader’s own mark', async () => {
+  test('keeps bytes that only look like the beginning of the reader’s marker', async () => {
     for (const words of ['a\u001b_12\u001b', 'a\u001b_\u001b\\']) {
       using terminal = start();
       writeSync(terminal.leader, words);
       terminal.leaderDies();
-      await terminal.come(words, 'drained', 'ended');
+      await terminal.expect(words, 'drained', 'ended');
     }
   });
 
-  test('is complete however small the pieces are in which it is read', async () => {
+  test('is complete however small the reads are', async () => {
     using terminal = start({ readBytes: 7 });
     writeSync(terminal.leader, 'the last words of a long life');
     terminal.leaderDies();
-    await terminal.come('the last words of a long life', 'drained', 'ended');
+    await terminal.expect('the last words of a long life', 'drained', 'ended');
   });
 
   test('is not read while it is held', async () => {
@@ -152,30 +152,30 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     await settle();
     assert.deepEqual(terminal.events, []);
     terminal.output.resume();
-    await terminal.come('later');
+    await terminal.expect('later');
   });
 
-  test('of a dead leader is read although it is held, and that of descendants is not', async () => {
+  test('of a dead leader is read even while held, unlike that of descendants', async () => {
     using terminal = start();
     const descendant = terminal.begin();
     await settle();
     terminal.output.hold();
     writeSync(terminal.leader, 'last words');
     terminal.leaderDies();
-    await terminal.come('last words', 'drained');
+    await terminal.expect('last words', 'drained');
     writeSync(descendant, 'later');
     await settle();
     assert.deepEqual(terminal.events, ['last words', 'drained']);
     terminal.output.resume();
-    await terminal.come('last words', 'drained', 'later');
+    await terminal.expect('last words', 'drained', 'later');
     terminal.end(descendant);
-    await terminal.come('last words', 'drained', 'later', 'ended');
+    await terminal.expect('last words', 'drained', 'later', 'ended');
   });
 
-  test('is complete although somebody stopped the terminal', async () => {
+  test('is complete although the terminal was stopped', async () => {
     using terminal = start();
     const written = await stop(terminal);
-    await terminal.come(written);
+    await terminal.expect(written);
     terminal.leaderDies();
     await terminal.clock.advance(100);
     assert.deepEqual(terminal.events, [written]);
@@ -185,45 +185,45 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     });
   });
 
-  test('is told to be incomplete when it is given up before the end', async () => {
+  test('is reported as incomplete when it is closed before the end', async () => {
     using terminal = start();
     const written = await stop(terminal);
-    await terminal.come(written);
+    await terminal.expect(written);
     terminal.leaderDies();
     terminal.output.close();
-    await terminal.come(written, 'drained in part', 'ended');
+    await terminal.expect(written, 'drained in part', 'ended');
     terminal.output.close();
-    await settle(); // the descriptor's own end has come by now
+    await settle(); // by now the descriptor's own end has been seen
     assert.deepEqual(terminal.events, [written, 'drained in part', 'ended']);
   });
 
-  test('keeps its last bytes when it is given up, although they look like the beginning of the reader’s own mark', async () => {
+  test('keeps its last bytes when it is closed, although they look like the beginning of the reader’s marker', async () => {
     using terminal = start();
     await settle();
     terminal.output.hold();
     writeSync(terminal.leader, 'tail');
     const written = `tail${await stop(terminal, '\u001b')}`;
     terminal.leaderDies();
-    await terminal.come(written.slice(0, -1));
+    await terminal.expect(written.slice(0, -1));
     terminal.output.close();
-    await terminal.come(written, 'drained in part', 'ended');
+    await terminal.expect(written, 'drained in part', 'ended');
   });
 
-  test('keeps those bytes too when it is given up after patience has run out', async () => {
+  test('keeps those bytes too when it is closed after the timeout', async () => {
     using terminal = start();
     await settle();
     terminal.output.hold();
     writeSync(terminal.leader, 'tail');
     const written = `tail${await stop(terminal, '\u001b')}`;
     terminal.leaderDies();
-    await terminal.come(written.slice(0, -1));
+    await terminal.expect(written.slice(0, -1));
     terminal.clock.skip(2_000);
-    await terminal.come(written.slice(0, -1), 'drained in part');
+    await terminal.expect(written.slice(0, -1), 'drained in part');
     terminal.output.close();
-    await terminal.come(written.slice(0, -1), 'drained in part', '\u001b', 'ended');
+    await terminal.expect(written.slice(0, -1), 'drained in part', '\u001b', 'ended');
   });
 
-  /** Types Ctrl-S, and has the leader write a letter again and again until that has its effect. Gives all it wrote. */
+  /** Types Ctrl-S, and lets the leader write a letter repeatedly until the terminal is stopped. Returns all it wrote. */
   async function stop({ master, leader }: ReturnType<typeof start>, letter = 'x'): Promise<string> {
     writeSync(leader, letter);
     let written = letter;
@@ -245,21 +245,21 @@ describe('the output of a terminal', { skip: noTerminal }, () => {
     using terminal = start();
     terminal.begin();
     terminal.leaderDies();
-    await terminal.come('drained');
+    await terminal.expect('drained');
     assert.deepEqual(terminal.clock.pendingMs, []);
   });
 
-  test('tells whenever some of it comes', async () => {
+  test('is announced whenever some of it arrives', async () => {
     using terminal = start();
     let times = 0;
     terminal.output.onActivity(() => (times += 1));
     writeSync(terminal.leader, 'x');
-    await terminal.come('x');
+    await terminal.expect('x');
     assert.equal(times, 1);
   });
 });
 
-/** Writes until there is no room, and tells how much. */
+/** Writes until there is no room, and returns how much. */
 function fillTerminal(fd: number): number {
   let count = 0;
   try {

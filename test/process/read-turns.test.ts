@@ -1,4 +1,4 @@
-// What keeps one busy process from being read for ever while others wait.
+// Keeps one busy process from being read on end while others wait.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { settle } from '../support/fake-clock.js';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('readers go on in the order they asked, two in a turn of the event loop', async () => {
+test('readers continue in the order they asked, two per turn of the event loop', async () => {
   const turns = new ReadTurns();
   const read: string[] = [];
   for (const name of ['a', 'b', 'c', 'd', 'e']) turns.wait(() => read.push(name));

@@ -1,4 +1,4 @@
-// Collecting the children of a program that does other things as well.
+// Reaping the children of a program that also has other children.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -14,47 +14,47 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 const libc = loadLibc();
 const env = { PATH: process.env['PATH'] ?? '' };
 
-describe('a child that somebody else in the program has collected', { skip: libc === undefined }, () => {
+describe('a child that other code in the program has reaped', { skip: libc === undefined }, () => {
   guardAgainstLeaks();
 
-  test('is lost: how it ended is not made up, and nobody waits for it for ever', async () => {
+  test('is reported as lost: its ending is not made up, and it is not waited for forever', async () => {
     await using client = connectInProcess({ backend: 'linux' });
     await using child = await client.start({ argv: ['sleep', '60'], env });
     process.kill(child.pid, 'SIGKILL');
-    assert.equal(libc?.wait4(child.pid, new Int32Array(1), 0, Buffer.alloc(256)), child.pid); // before we get a turn
+    assert.equal(libc?.wait4(child.pid, new Int32Array(1), 0, Buffer.alloc(256)), child.pid); // before the reaper gets a turn
     const { kind, reason } = await child.exit;
     assert.deepEqual({ kind, reason }, { kind: 'lost', reason: 'exited' });
     await child.closed;
   });
 });
 
-describe('a child that worked for more than a second', { skip: libc === undefined }, () => {
+describe('a child that used more than a second of processor time', { skip: libc === undefined }, () => {
   guardAgainstLeaks();
 
-  test('is told with whole seconds and the rest of processor time', async () => {
+  test('is reported with the whole seconds and the remainder', async () => {
     await using client = connectInProcess({ backend: 'linux' });
     const work = 'while (process.cpuUsage().user < 1_100_000); console.log(process.cpuUsage().user / 1_000)';
     const { ending, stdout } = await client.run([process.execPath, '-e', work], { env });
     const userMs = ending.kind === 'code' ? (ending.resources?.userMs ?? 0) : 0;
     const own = Number(stdout.text);
-    assert.ok(own >= 1_100 && userMs >= own && userMs < own + 1_000, `${userMs} ms, of which it knew ${own}`);
+    assert.ok(own >= 1_100 && userMs >= own && userMs < own + 1_000, `${userMs} ms reported, ${own} ms measured by the child`);
   });
 });
 
 describe('the end of a child', { skip: libc === undefined }, () => {
   guardAgainstLeaks();
 
-  test('is collected without asking for each of the others', async () => {
+  test('is reaped without a call for each of the others', async () => {
     assert.ok(libc);
-    const asked: number[] = [];
+    const waitedFor: number[] = [];
     const counting: Libc = {
       ...libc,
       wait4(pid, ...rest) {
-        asked.push(pid);
+        waitedFor.push(pid);
         return libc.wait4(pid, ...rest);
       },
     };
-    const backend = new LinuxBackend(counting, { clock: new FakeClock(), orphans: 'leave' }); // by which nobody looks from time to time
+    const backend = new LinuxBackend(counting, { clock: new FakeClock(), orphans: 'leave' }); // with which no sweep ever runs
     const exited: number[] = [];
     const command = { file: findProgram('sleep', '/', env.PATH), argv: ['sleep', '60'], cwd: '/', env, io: closedPipe };
     const start = () => {
@@ -67,6 +67,6 @@ describe('the end of a child', { skip: libc === undefined }, () => {
       await eventually(() => assert.ok(exited.includes(pid)));
     }
     await backend.close();
-    assert.deepEqual(asked, pids);
+    assert.deepEqual(waitedFor, pids);
   });
 });

@@ -1,5 +1,4 @@
-// A command inside the sandbox is the command it would be outside: its bytes, its name, its environment, its signals, its terminal
-// and its end.
+// A command behaves inside the sandbox as it does outside: its bytes, its name, its environment, its signals, its terminal and its end.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -35,13 +34,13 @@ const openPipe = { kind: 'pipe', stdin: 'open' } as const;
 const terminal = { kind: 'pty', rows: 30, cols: 100 } as const;
 
 describe('a sandboxed command', { skip: noSandbox }, () => {
-  test('ends with its own exit code, and with 128 and the number of the signal that ended it', async () => {
+  test('ends with its own exit code, or with 128 plus the number of the signal that killed it', async () => {
     const scripts = ['exit 0', 'exit 3', 'exit 255', 'kill -9 $$', 'kill -15 $$'];
     const outcomes = await Promise.all(scripts.map((script) => outcome(shell(script), readOnly)));
     assert.deepEqual(outcomes, ['exit 0: ', 'exit 3: ', 'exit 255: ', 'exit 137: ', 'exit 143: ']);
   });
 
-  test('gets every byte that is written to it and has every byte read that it writes', async () => {
+  test('receives every byte written to it, and every byte it writes is read', async () => {
     await using client = connectInProcess();
     const bytes = randomBytes(1_000_000);
     await using child = await client.start({
@@ -69,8 +68,8 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     }
   });
 
-  test('has no say in what is loaded outside', async () => {
-    // The loader of every program that sees these leaves a file.
+  test('cannot influence what is loaded outside', async () => {
+    // With these variables, the loader of every program leaves a file.
     const trace = { ...env, LD_DEBUG: 'files', LD_DEBUG_OUTPUT: join(folders.outside, 'trace') };
     await outcome({ ...shell('true'), cwd: folders.workspace, env: trace }, workspaceOnly);
     assert.deepEqual(readdirSync(folders.outside), []);
@@ -78,7 +77,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.notDeepEqual(readdirSync(folders.outside), []);
   });
 
-  test('has no say in what perl does outside, which the portable backend needs on a terminal', async () => {
+  test('cannot influence perl outside, which the portable backend needs on a terminal', async () => {
     const module = join(folders.workspace, 'Trace.pm');
     writeFileSync(module, `package Trace; open my $file, '>', '${folders.outside}/trace'; 1;`);
     const trace = { ...env, PERL5OPT: '-MTrace', PERL5LIB: folders.workspace };
@@ -89,7 +88,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.deepEqual(readdirSync(folders.outside), []);
   });
 
-  test('has its working folder, mask and open files as outside', async () => {
+  test('has the same working folder, umask and open files as outside', async () => {
     const link = join(folders.root, 'link');
     symlinkSync(folders.workspace, link);
     const command = { ...shell('pwd -P; umask; ls /proc/$$/fd'), cwd: link, env: { PATH: env['PATH'] ?? '' } };
@@ -98,7 +97,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
 
   const ownName = shell('tr "\\0" " " < /proc/$$/cmdline').argv;
 
-  test('sees the name it was called by, also one that is not its file’s', async () => {
+  test('sees the name it was started with, even if that is not its file’s', async () => {
     const program = { kind: 'exact', path: findProgram('sh', '/', env['PATH']) } as const;
     const named = (name: string) => ({ program, argv: [name, ...ownName.slice(1)] });
     const specs: Partial<SpawnSpec>[] = [
@@ -117,7 +116,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.deepEqual(names, ['sh', program.path, '-another name', 'a=b', '']);
   });
 
-  test('is found in its own PATH and folder, whatever its name', async () => {
+  test('is found in its own PATH and folder, even under unusual names', async () => {
     for (const name of ['plain', 'with space', 'a=b', '-x', '-']) {
       putProgram(join(folders.workspace, name), `#!/bin/sh\necho "$# $1"\n`);
       const command = { cwd: folders.workspace, env: { PATH: `.:${env['PATH']}` } };
@@ -126,7 +125,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     }
   });
 
-  test('that cannot run is refused as outside', async () => {
+  test('that cannot run is refused with the same errors as outside', async () => {
     const plain = join(folders.workspace, 'plain');
     writeFileSync(plain, 'text');
     const script = putProgram(join(folders.workspace, 'script'), '#!/none/python\n');
@@ -149,25 +148,25 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
         await failure(['true'], join(folders.root, 'none')),
         await failure(['true'], plain),
         await failure(Array.from({ length: 9_000 }, () => 'true')),
-      ].map((text) => text.replace(/can be \d+/, 'can be N')),
+      ].map((text) => text.replace(/at most \d+/, 'at most N')),
       [
         'programNotFound: program "~/workspace/none" does not exist',
         'notExecutable: "~/workspace/plain" is not an executable file',
-        'programNotFound: "/none/python", the interpreter that "~/workspace/script" asks for, does not exist',
+        'programNotFound: "/none/python", the interpreter of "~/workspace/script", does not exist',
         'badArgument: argv must not be empty',
-        'cwdNotFound: cwd "~/none" is not a folder that can be reached',
-        'cwdNotDirectory: cwd "~/workspace/plain" is not a folder that can be reached',
-        'badArgument: argv has 9000 strings; in this sandbox there can be N',
+        'cwdNotFound: cwd "~/none" is not a reachable folder',
+        'cwdNotDirectory: cwd "~/workspace/plain" is not a reachable folder',
+        'badArgument: argv has 9000 strings; this sandbox allows at most N',
       ],
     );
   });
 
-  test('takes thousands of arguments', async () => {
+  test('can have thousands of arguments', async () => {
     const many = Array.from({ length: 8_900 }, (_, index) => String(index));
     assert.equal(await outcome(shell('echo $# "${8900}"', ...many), readOnly), 'exit 0: 8900 8899');
   });
 
-  test('answers a request to end in its own way and time', async () => {
+  test('handles SIGTERM in its own way and time', async () => {
     await using client = connectInProcess();
     const script = `trap 'echo asked; sleep 0.2; echo done; exit 3' TERM; echo ready; while :; do sleep 0.05; done`;
     await using child = await client.start({ prepared: await prepared(shell(script), readOnly) });
@@ -178,7 +177,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
     assert.deepEqual([text.replace('Terminated\n', ''), ending.kind === 'code' && ending.code], ['asked\ndone\n', 3]);
   });
 
-  test('has signals delivered, blocked and ignored as outside', async () => {
+  test('has the same signals delivered, blocked and ignored as outside', async () => {
     await using client = connectInProcess();
     const script = `trap 'echo heard' USR1; echo ready; while :; do sleep 0.05; done`;
     await using child = await client.start({ prepared: await prepared(shell(script), readOnly) });
@@ -191,7 +190,7 @@ describe('a sandboxed command', { skip: noSandbox }, () => {
 });
 
 describe('a sandboxed terminal', { skip: noSandbox }, () => {
-  test('is the controlling one, has a size that changes, and interrupts by Ctrl-C what goes on afterwards', async () => {
+  test('is the controlling terminal, can be resized, and Ctrl-C interrupts a command that then continues', async () => {
     await using client = connectInProcess();
     const script = `trap 'echo interrupted' INT; echo here > /dev/tty; tty -s && stty size; while :; do read -r line && echo "$line" "$(stty size)"; done`;
     await using child = await client.start({ prepared: await prepared({ ...shell(script), io: terminal }, readOnly) });
@@ -208,7 +207,7 @@ describe('a sandboxed terminal', { skip: noSandbox }, () => {
     const argv = ['sh', '-i'];
     await using child = await client.start({
       prepared: await prepared({ argv, io: terminal, env: { ...env, PS1: '> ' } }, readOnly),
-      forceAfterMs: 0, // a shell at its prompt ignores requests to end
+      forceAfterMs: 0, // a shell at its prompt ignores SIGTERM
     });
     await child.collectUntil({ deadlineMs: 20_000, text: '> ' });
     await child.write('echo $$; sleep 600\n');
@@ -223,10 +222,10 @@ describe('a sandboxed terminal', { skip: noSandbox }, () => {
 });
 
 describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
-  /** Deaf to every request, in three degrees of kinship: each child has the token as its name. */
+  /** A child, a child in its own session and an orphan, all of which ignore signals. Each has the token as its name. */
   const family = (token: string) => {
-    const deaf = `sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' ${token}`;
-    return shell(`trap "" TERM HUP INT; ${deaf} & setsid ${deaf} & (setsid ${deaf} &); while :; do sleep 1; done`);
+    const stubborn = `sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' ${token}`;
+    return shell(`trap "" TERM HUP INT; ${stubborn} & setsid ${stubborn} & (setsid ${stubborn} &); while :; do sleep 1; done`);
   };
 
   const started = (token: string) => eventually(() => assert.equal(living((words) => words.includes(token)).length, 3));
@@ -239,7 +238,7 @@ describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
 
   for (const backend of ['linux', 'portable'] as const) {
     for (const io of [openPipe, terminal]) {
-      test(`when it is ended, whatever became of its children, on ${io.kind === 'pty' ? 'a terminal' : 'pipes'}, ${backend} backend`, async () => {
+      test(`when it is terminated, even if its children left its session, on ${io.kind === 'pty' ? 'a terminal' : 'pipes'}, ${backend} backend`, async () => {
         const token = `token-${randomBytes(8).toString('hex')}`;
         await using client = connectInProcess({ backend });
         await using child = await client.start({ prepared: await prepared({ ...family(token), io }, workspaceOnly) });
@@ -251,7 +250,7 @@ describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
     }
   }
 
-  test('when it has ended by itself', async () => {
+  test('when it has exited on its own', async () => {
     const token = `token-${randomBytes(8).toString('hex')}`;
     await using client = connectInProcess();
     const script = `(setsid sh -c 'echo up; exec >/dev/null 2>&1; sleep 600' ${token} &); read -r line; exit 4`;
@@ -263,7 +262,7 @@ describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
     await eventually(() => nothingLeft(token));
   });
 
-  test('when the program that started it is killed, though nobody watches over it', async (t) => {
+  test('when the program that started it is killed, even without a watchdog', async (t) => {
     const token = `token-${randomBytes(8).toString('hex')}`;
     t.after(() => living((words) => words.join(' ').includes(token)).forEach((pid) => process.kill(pid, 'SIGKILL')));
     const { program, argv, env: variables, fd3 } = await prepared(family(token), readOnly);
@@ -278,11 +277,11 @@ describe('nothing is left of a sandboxed command', { skip: noSandbox }, () => {
   });
 });
 
-/** Pids of processes with such arguments, seen from outside. */
-function living(isMeant: (words: readonly string[]) => boolean): number[] {
+/** Pids of processes whose arguments match, as seen from outside. */
+function living(isMatch: (words: readonly string[]) => boolean): number[] {
   return readdirSync('/proc')
     .map(Number)
-    .filter((pid) => pid > 0 && pid !== process.pid && isMeant(argumentsOf(pid)));
+    .filter((pid) => pid > 0 && pid !== process.pid && isMatch(argumentsOf(pid)));
 }
 
 function argumentsOf(pid: number): string[] {

@@ -1,4 +1,4 @@
-// What the filter of system calls takes from a sandboxed command, and that ordinary programs do not miss it.
+// Which system calls the filter denies to a sandboxed command, and that ordinary programs work without them.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -26,9 +26,9 @@ guardAgainstLeaks();
 
 const folders = scratchFolders();
 const online = { ...workspaceOnly, networkAccess: true };
-const otherMachine = process.arch === 'x64' ? false : 'the numbers of these system calls are those of x64';
+const otherMachine = process.arch === 'x64' ? false : 'these system call numbers are for x64';
 
-/** Makes each system call with nothing but zeros, unless arguments are named, and prints the errno, 0 for none. */
+/** Makes each system call, with zeros for arguments that are not given, and prints the errno, 0 for none. */
 async function errnos(calls: readonly (readonly number[])[], policy: SandboxPolicy): Promise<string> {
   const script =
     'for (@ARGV) { my @call = map { $_ + 0 } split /,/; $! = 0; syscall($call[0], map { $_ // 0 } @call[1..5]); print $! + 0, "\n" }';
@@ -50,20 +50,24 @@ const denied: Readonly<Record<string, readonly number[]>> = {
   bpf: [321, 9999],
   perf_event_open: [298],
   userfaultfd: [323, 9999],
-  'unshare of the users': [272, 0x1000_0000],
-  'clone with other users': [56, 0x1000_0000],
+  'unshare of the user namespace': [272, 0x1000_0000],
+  'clone with a new user namespace': [56, 0x1000_0000],
   'ioctl TIOCSTI': [16, 0, 0x5412],
   'ioctl TIOCLINUX': [16, 0, 0x541c],
 };
 
 describe('the filter', { skip: noSandbox }, () => {
-  test('denies what reads other processes, keys and what the kernel need not offer', { skip: otherMachine }, async () => {
-    const calls = Object.values(denied);
-    const all = calls.map(() => '1').join(' ');
-    for (const policy of [readOnly, workspaceOnly, online]) assert.equal(await errnos(calls, policy), `exit 0: ${all}`);
-  });
+  test(
+    'denies calls that access other processes or keys, or that expose the kernel unnecessarily',
+    { skip: otherMachine },
+    async () => {
+      const calls = Object.values(denied);
+      const all = calls.map(() => '1').join(' ');
+      for (const policy of [readOnly, workspaceOnly, online]) assert.equal(await errnos(calls, policy), `exit 0: ${all}`);
+    },
+  );
 
-  test('is what denies them', { skip: otherMachine }, async () => {
+  test('is the cause: without it these calls are not denied', { skip: otherMachine }, async () => {
     const calls = ['process_vm_readv', 'process_vm_writev', 'add_key', 'request_key', 'keyctl', 'pidfd_getfd'];
     const outside = await errnos(
       calls.map((name) => denied[name] ?? []),
@@ -73,12 +77,12 @@ describe('the filter', { skip: noSandbox }, () => {
     assert.doesNotMatch(outside.slice('exit 0: '.length), /\b1\b/);
   });
 
-  test('makes programs use the older of two calls where it cannot see into the newer', { skip: otherMachine }, async () => {
+  test('makes programs fall back to clone, because it cannot inspect the flags of clone3', { skip: otherMachine }, async () => {
     assert.equal(await errnos([[435]], readOnly), 'exit 0: 38'); // clone3: ENOSYS
   });
 
   test('keeps the session keyring from being read', { skip: otherMachine }, async () => {
-    const script = 'my $id = syscall(250, 0, -3, 0); print $id == -1 ? "denied" : "read"'; // KEYCTL_GET_KEYRING_ID of the session's
+    const script = 'my $id = syscall(250, 0, -3, 0); print $id == -1 ? "denied" : "read"'; // KEYCTL_GET_KEYRING_ID of the session keyring
     const command = { argv: ['perl', '-e', script] };
     assert.deepEqual(
       [await outcome(command, fullAccess), await outcome(command, readOnly), await outcome(command, online)],
@@ -87,18 +91,18 @@ describe('the filter', { skip: noSandbox }, () => {
     assert.equal(await outcome(shell('cat /proc/keys 2>/dev/null; true'), readOnly), 'exit 0: ');
   });
 
-  test('kills a program that calls the kernel in the way of another machine', { skip: otherMachine }, async () => {
+  test('kills a program that uses the system calls of another architecture', { skip: otherMachine }, async () => {
     // mov eax, 20; int 0x80 (getpid of i386); mov eax, 60; xor edi, edi; syscall (exit of x64)
     const code = Buffer.from('b814000000cd80b83c00000031ff0f05', 'hex');
     const program = join(folders.workspace, 'other');
     putProgram(program, tinyProgram(code));
     const outside = await outcome({ argv: [program] }, fullAccess);
-    // A kernel without those calls ends it by itself.
+    // A kernel without those calls kills it anyway.
     assert.equal(await outcome({ argv: [program] }, readOnly), outside === 'exit 0: ' ? 'exit 159: ' : outside);
     assert.equal(await errnos([[0x4000_0000 + 39]], readOnly), 'exit 159: '); // getpid of x32
   });
 
-  test('denies every Unix socket, but for pairs that stay among themselves, unless there is a network', async () => {
+  test('denies every Unix socket without a network, except pairs that can only reach each other', async () => {
     const script = `use Socket; use constant { VSOCK => 40, SEQPACKET => 5 };
       sub say_ { my ($what, $is) = @_; print "$what ", ($is ? "made" : $!{EPERM} ? "denied" : "failed"), "\\n" }
       use Errno;
@@ -117,7 +121,7 @@ describe('the filter', { skip: noSandbox }, () => {
     assert.equal(await answers(online), offline.replaceAll('denied', 'made'));
   });
 
-  test('denies sockets that no network namespace keeps in, unless there is a network', async () => {
+  test('denies sockets that a network namespace does not isolate, unless there is a network', async () => {
     const script = 'use Errno; socket(my $s, 40, 1, 0); print $!{EPERM} ? "denied" : "not denied"'; // AF_VSOCK
     const command = { argv: ['perl', '-e', script] };
     assert.deepEqual(
@@ -126,7 +130,7 @@ describe('the filter', { skip: noSandbox }, () => {
     );
   });
 
-  test('cannot be left out: without it the command does not run', async () => {
+  test('cannot be omitted: without it the command does not run', async () => {
     const { fd3, ...spec } = await prepared(shell('echo ran'), readOnly);
     assert.equal(fd3 instanceof Uint8Array, true);
     await using client = connectInProcess();
@@ -138,17 +142,17 @@ describe('the filter', { skip: noSandbox }, () => {
     }
   });
 
-  test('holds for what a command starts', { skip: otherMachine }, async () => {
+  test('also applies to programs that a command starts', { skip: otherMachine }, async () => {
     const command = shell(`setsid sh -c 'exec perl -e "syscall(101, 9999); print \\$!+0"' | cat`);
     assert.equal(await outcome(command, readOnly), 'exit 0: 1');
   });
 });
 
-describe('ordinary programs go on working:', { skip: noSandbox }, () => {
+describe('ordinary programs keep working:', { skip: noSandbox }, () => {
   const command = { cwd: '', env: { ...env, HOME: '/nonexistent' } };
   const inWorkspace = (argv: readonly string[]) => outcome({ ...command, cwd: folders.workspace, argv }, workspaceOnly);
 
-  test('node with children, messages, workers and a server of its own', async () => {
+  test('node with children, messages, workers and its own server', async () => {
     const script = `const { fork, execFileSync } = require('node:child_process');
       const { Worker } = require('node:worker_threads');
       const net = require('node:net');
@@ -186,7 +190,7 @@ if __name__ == '__main__':
   });
 });
 
-describe('a machine whose calls are not known', () => {
+describe('an architecture whose system calls are not known', () => {
   test('gets no filter, and so no sandbox', () => {
     assert.deepEqual([compileFilter('s390x', 'none'), compileFilter('ia32', 'shared')], [undefined, undefined]);
     for (const machine of ['x64', 'arm64']) {
@@ -207,21 +211,21 @@ function missing(program: string): string | false {
   }
 }
 
-/** A static ELF file of x64 that consists of this code. */
+/** A static x64 ELF file that consists of this code. */
 function tinyProgram(code: Uint8Array): Buffer {
   const [at, headers] = [0x40_0000n, 64 + 56];
   const file = Buffer.alloc(headers + code.length);
   file.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]);
-  file.writeUInt16LE(2, 16); // an executable
-  file.writeUInt16LE(62, 18); // of x86-64
+  file.writeUInt16LE(2, 16); // type: executable
+  file.writeUInt16LE(62, 18); // machine: x86-64
   file.writeUInt32LE(1, 20);
-  file.writeBigUInt64LE(at + BigInt(headers), 24); // begins after the headers
-  file.writeBigUInt64LE(64n, 32); // with one program header, after this one
+  file.writeBigUInt64LE(at + BigInt(headers), 24); // entry point: right after the headers
+  file.writeBigUInt64LE(64n, 32); // offset of the only program header
   file.writeUInt16LE(64, 52);
   file.writeUInt16LE(56, 54);
   file.writeUInt16LE(1, 56);
-  file.writeUInt32LE(1, 64); // loaded
-  file.writeUInt32LE(5, 68); // to be read and executed
+  file.writeUInt32LE(1, 64); // segment type: load
+  file.writeUInt32LE(5, 68); // segment flags: read and execute
   file.writeBigUInt64LE(at, 80);
   file.writeBigUInt64LE(at, 88);
   file.writeBigUInt64LE(BigInt(file.length), 96);

@@ -1,4 +1,4 @@
-// What a sandboxed command can connect to: networks and sockets in the file system, of the server above all.
+// What a sandboxed command can connect to: networks and sockets in the file system, above all those of the server.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -50,7 +50,7 @@ describe('the network', { skip: noSandbox }, () => {
     }
   }
 
-  test('is out of reach unless the policy gives access', async () => {
+  test('is unreachable unless the policy grants access', async () => {
     await listening({ port: 0, host: '127.0.0.1' }, async () => {
       const port = String((server.address() as AddressInfo).port);
       const policies = [readOnly, workspaceOnly, { ...readOnly, networkAccess: true }, online, fullAccess];
@@ -63,7 +63,7 @@ describe('the network', { skip: noSandbox }, () => {
     });
   });
 
-  test('does not make a hidden socket reachable, be it in a root, through a link, or in a hidden folder', async () => {
+  test('does not make a hidden socket reachable, whether in a root, through a link, or in a hidden folder', async () => {
     const path = join(folders.workspace, 'server.sock');
     const link = join(folders.root, 'link.sock');
     symlinkSync(path, link);
@@ -79,7 +79,7 @@ describe('the network', { skip: noSandbox }, () => {
     });
   });
 
-  test('is refused while a hidden path does not exist, because nothing could keep it hidden when it does', async () => {
+  test('is refused while a hidden path does not exist, because it could not be hidden once it is created', async () => {
     const path = join(folders.outside, 'later.sock');
     const command = { ...shell('echo ran'), cwd: folders.workspace, hidden: [path] };
     await assert.rejects(
@@ -90,7 +90,7 @@ describe('the network', { skip: noSandbox }, () => {
     await listening({ path }, async () => assert.equal(await outcome(command, online), 'exit 0: ran'));
   });
 
-  test('does not help to move a hidden socket to where it is not hidden', async () => {
+  test('does not let a command move a hidden socket to where it is not hidden', async () => {
     const [folder, path] = [join(folders.workspace, 'a/b'), join(folders.workspace, 'a/b/server.sock')];
     mkdirSync(folder, { recursive: true });
     await listening({ path }, async () => {
@@ -103,7 +103,7 @@ describe('the network', { skip: noSandbox }, () => {
     });
   });
 
-  /** Lets a command connect to a socket that appears only when the command runs already. */
+  /** Lets a command connect to a socket that is created only after the command has started. */
   async function connectingLater(path: string, command: Pick<Command, 'serverEnv'>, policy: SandboxPolicy): Promise<string> {
     const waiting = `console.log('waiting'); process.stdin.once('data', () => { ${connector} });`;
     const argv = [process.execPath, '-e', waiting, path];
@@ -129,7 +129,7 @@ describe('the network', { skip: noSandbox }, () => {
     }
   });
 
-  test('is no way to the server in the background, wherever the command line puts it', () => {
+  test('does not reach the background server, wherever the command line puts it', () => {
     const [session, temporary] = [join(folders.root, 'session'), join(folders.root, 'temporary')];
     mkdirSync(session);
     for (const env of [{}, { XDG_RUNTIME_DIR: session }, { XDG_RUNTIME_DIR: join(folders.root, 'none') }]) {
@@ -138,7 +138,7 @@ describe('the network', { skip: noSandbox }, () => {
     assert.equal(runtimeFolders({ TMPDIR: temporary }).includes(join(temporary, `sluice-${process.getuid?.() ?? 0}`)), true);
   });
 
-  test('does not make a Sluice of the same user reachable that is started while the command runs', async () => {
+  test('does not make a Sluice reachable that the same user starts while the command runs', async () => {
     const serverEnv = { XDG_RUNTIME_DIR: join(folders.root, 'session'), TMPDIR: join(folders.root, 'temporary') };
     for (const folder of Object.values(serverEnv)) mkdirSync(folder);
     const sockets = [
@@ -153,7 +153,7 @@ describe('the network', { skip: noSandbox }, () => {
     assert.equal(await connectingLater(join(folders.outside, 'other.sock'), { serverEnv }, online), 'connected');
   });
 
-  test('does not make the sockets of the system reachable', { skip: onlyRootMayWrite('/run') }, async () => {
+  test('does not make system sockets reachable', { skip: onlyRootMayWrite('/run') }, async () => {
     const path = `/run/sluice-${process.pid}.sock`;
     await listening({ path }, async () => {
       assert.equal(await connecting(path, fullAccess), 'exit 0: connected');

@@ -1,5 +1,5 @@
-// Folders that other programs trust stay as they are, though they lie in a folder that a command may write: what is in them is run
-// or believed outside the sandbox.
+// Folders that other programs trust stay unchanged even inside a folder that a command may write: their files are run or relied on
+// outside the sandbox.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -22,7 +22,7 @@ const attack = (path: string) =>
   `echo x > ${path}/new; echo x > ${path}/kept; rm -rf ${path}/kept; mv ${path} moved; rm -rf ${path}; ln -s nowhere ${path}; chmod 777 ${path}`;
 
 describe('in a writable folder', { skip: noSandbox }, () => {
-  test('.git, .agents, .codex and .aws stay read-only, and everything beside them does not', async () => {
+  test('.git, .agents, .codex and .aws stay read-only, and everything next to them is writable', async () => {
     const root = join(folders.root, 'root');
     for (const folder of [folders.workspace, root]) {
       for (const name of names) {
@@ -43,7 +43,7 @@ describe('in a writable folder', { skip: noSandbox }, () => {
     assert.equal(readFileSync(join(folders.workspace, 'beside'), 'utf8'), 'x\n');
   });
 
-  test('one of them can be written when it is named, and only below when that is named', async () => {
+  test('one of them is writable when it is a writable root, and only a folder below it when that is the root', async () => {
     mkdirSync(join(folders.workspace, '.git', 'hooks'), { recursive: true });
     const named = (root: string) => ({ ...workspaceOnly, writableRoots: [join(folders.workspace, root)] });
     const script = 'echo x > .git/file && echo top; echo x > .git/hooks/file && echo below; true';
@@ -52,7 +52,7 @@ describe('in a writable folder', { skip: noSandbox }, () => {
     assert.equal(await inWorkspace(script), 'exit 0: ');
   });
 
-  test('a .git file stays as it is, with the folders that it leads to', async () => {
+  test('a .git file stays unchanged, and so do the folders it points to', async () => {
     const main = join(folders.workspace, 'a', 'main');
     const tree = join(folders.workspace, 'tree');
     const git = (...args: string[]) =>
@@ -76,14 +76,14 @@ describe('in a writable folder', { skip: noSandbox }, () => {
     }
   });
 
-  test('a .git file that leads nowhere, or is none of git, is no reason to fail', async () => {
+  test('a .git file that points nowhere, or is not git’s, causes no failure', async () => {
     for (const text of ['', 'gitdir: ', 'gitdir: none', 'gitdir: /none/at/all', 'text', 'gitdir: ../outside']) {
       writeFileSync(join(folders.workspace, '.git'), text);
       assert.equal(await inWorkspace('echo x > .git; echo x > file; cat .git'), `exit 0: ${text.trimEnd()}`);
     }
   });
 
-  test('a link in the place of one of them is a reason to refuse, because nothing keeps it from being replaced', async () => {
+  test('a link in place of one of them is refused, because the command could replace it', async () => {
     symlinkSync(folders.outside, join(folders.workspace, '.codex'));
     await assert.rejects(
       prepared({ ...shell('true'), cwd: folders.workspace }, workspaceOnly),
@@ -92,7 +92,7 @@ describe('in a writable folder', { skip: noSandbox }, () => {
     assert.equal(await outcome({ ...shell('true'), cwd: folders.workspace }, { type: 'readOnly' }), 'exit 0: ');
   });
 
-  test('a link in a folder for temporary files closes that folder instead', async () => {
+  test('such a link in a folder for temporary files makes that folder read-only instead', async () => {
     symlinkSync(folders.root, join(folders.outside, '.aws'));
     const command = {
       ...shell('(echo x > "$1/file") 2>/dev/null && echo written; true', folders.outside),

@@ -1,4 +1,4 @@
-// Whether there can be a sandbox, and what is said where there cannot. What is tried is a script in the place of bubblewrap.
+// Whether a sandbox is possible, and what is reported where it is not. The trials run a script in place of bubblewrap.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -17,7 +17,7 @@ guardAgainstLeaks();
 const folders = scratchFolders();
 const noLinux = process.platform === 'linux' ? false : 'bubblewrap is for Linux';
 
-describe('whether there is a sandbox', { skip: noLinux }, () => {
+describe('the trial of the sandbox', { skip: noLinux }, () => {
   let tools = '';
   beforeEach(() => {
     tools = join(folders.root, 'tools');
@@ -26,11 +26,11 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
   });
   const sandboxIn = (path: string, clock = new FakeClock()) => new Sandbox({ env: { PATH: path }, hidden: [], clock });
 
-  test('is told with what to install where bubblewrap is missing', async () => {
+  test('reports what to install where bubblewrap is missing', async () => {
     assert.match((await sandboxIn(tools).ready()) ?? '', /^bubblewrap is not in PATH: apt install bubblewrap/);
   });
 
-  test('is told with what it says and what to change where bubblewrap fails', async () => {
+  test('reports the error message and what to change where bubblewrap fails', async () => {
     putProgram(join(tools, 'bwrap'), '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2; exit 1');
     assert.match(
       (await sandboxIn(tools).ready()) ?? '',
@@ -38,7 +38,7 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
     );
   });
 
-  test('is told with the setting of this machine that keeps bubblewrap from working', async () => {
+  test('reports the kernel setting that keeps bubblewrap from working', async () => {
     putProgram(join(tools, 'bwrap'), '#!/bin/sh\nexit 1');
     const [user, clone, appArmor] = [
       'user/max_user_namespaces',
@@ -52,22 +52,22 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
         { [user]: '9', [clone]: '1', [appArmor]: '1' },
         /: give bwrap an AppArmor profile .*apparmor_restrict_unprivileged_userns=0$/,
       ],
-      [{ [user]: '9', [clone]: '1', [appArmor]: '0' }, /: it must be allowed to make namespaces /],
-      [{}, /: it must be allowed to make namespaces /],
+      [{ [user]: '9', [clone]: '1', [appArmor]: '0' }, /: allow it to create namespaces /],
+      [{}, /: allow it to create namespaces /],
     ];
     for (const [settings, remedy] of machines) {
       assert.match((await withSettings(settings, async () => sandboxIn(tools).ready())) ?? '', remedy);
     }
   });
 
-  test('is told where env cannot block signals', async () => {
+  test('reports an env that cannot block signals', async () => {
     rmSync(join(tools, 'env'));
     putProgram(join(tools, 'env'), '#!/bin/sh\necho "unrecognized option" >&2; exit 125');
     putProgram(join(tools, 'bwrap'), '#!/bin/sh\nexit 0');
     assert.match((await sandboxIn(tools).ready()) ?? '', /install GNU coreutils/);
   });
 
-  test('is tried once, and after a failure again when a minute has passed', async () => {
+  test('runs once, and again a minute after a failure', async () => {
     const clock = new FakeClock();
     const sandbox = sandboxIn(tools, clock);
     const count = join(folders.root, 'count');
@@ -82,7 +82,7 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
     assert.equal(readFileSync(count, 'utf8'), 'tried\n');
   });
 
-  test('is an error for who asks for a command in spite of it', async () => {
+  test('must succeed before a command can be enclosed', async () => {
     const spec = {
       program: { kind: 'lookup' },
       argv: ['true'],
@@ -103,7 +103,7 @@ describe('whether there is a sandbox', { skip: noLinux }, () => {
   });
 });
 
-/** On a machine whose kernel has these settings and no others. */
+/** Runs `work` as if the kernel had these settings and no others. */
 function withSettings<T>(settings: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
   const original = readFileSync; // the import changes too
   const read = (path: string, encoding: BufferEncoding) => {

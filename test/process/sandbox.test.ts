@@ -1,4 +1,4 @@
-// The walls of the sandbox, against real commands that try to get through them. As root they try with all that root has.
+// Real commands try to break out of the sandbox. When run by root, they try with all of root's privileges.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import {
 guardAgainstLeaks();
 
 const folders = scratchFolders();
-/** A file outside the workspace, and the path of one that is not there. */
+/** A file outside the workspace, and the path of one that does not exist. */
 let kept = '';
 let target = '';
 
@@ -34,7 +34,7 @@ beforeEach(() => {
 const write = 'echo x > "$1"';
 
 describe('files', { skip: noSandbox }, () => {
-  test('outside the roots cannot be written, and without the sandbox they can', async () => {
+  test('outside the roots cannot be written, but without the sandbox they can', async () => {
     assert.match(
       await outcome({ ...shell(write, target), cwd: folders.workspace }, workspaceOnly),
       /^exit [12]: .*Read-only file system/,
@@ -70,7 +70,7 @@ describe('files', { skip: noSandbox }, () => {
     assert.equal(await outcome({ ...shell('cat "$1"', kept), cwd: folders.workspace }, readOnly), 'exit 0: as it was');
   });
 
-  test('cannot be written anywhere under readOnly, also not in /tmp, the working folder, /dev, /run and /proc', async () => {
+  test('cannot be written anywhere under readOnly, not even in /tmp, the working folder, /dev, /run and /proc', async () => {
     const script =
       'for folder in . /tmp "$TMPDIR" /dev /run /proc/self /; do (echo x > "$folder/comm") 2>/dev/null && echo "$folder"; done; true';
     const command = { ...shell(script), cwd: folders.workspace, env: { ...env, TMPDIR: folders.outside } };
@@ -78,7 +78,7 @@ describe('files', { skip: noSandbox }, () => {
     assert.deepEqual([readdirSync(folders.workspace), readdirSync(folders.outside)], [[], ['kept']]);
   });
 
-  test('are no obstacle to devices and shared memory', async () => {
+  test('being read-only does not affect devices and shared memory', async () => {
     const script =
       'echo x > /dev/null && head -c 4 /dev/zero | wc -c && echo x > /dev/shm/mine && cat /dev/shm/mine && echo out > /dev/stdout';
     assert.equal(await outcome(shell(script), readOnly), 'exit 0: 4\nx\nout');
@@ -103,12 +103,12 @@ describe('files', { skip: noSandbox }, () => {
     const written = [];
     for (const policy of policies) written.push(await outcome(command, policy));
     rmSync(inTmp, { recursive: true });
-    // The folder of this test may lie in /tmp itself.
+    // The folder of this test may be in /tmp itself.
     const alsoInTmp = own.startsWith('/tmp/') ? 'exit 0: tmp\nown' : 'exit 0: tmp';
     assert.deepEqual(written, ['exit 0: tmp\nown', alsoInTmp, 'exit 0: own', 'exit 0: ']);
   });
 
-  test('in a TMPDIR that does not exist or is relative are no reason to fail', async () => {
+  test('in a TMPDIR that does not exist, is relative or cannot be used cause no failure', async () => {
     for (const TMPDIR of [join(folders.root, 'none'), 'relative', '', '/proc/self']) {
       assert.equal(
         await outcome({ ...shell('true'), cwd: folders.workspace, serverEnv: { TMPDIR } }, { type: 'workspaceWrite' }),
@@ -130,8 +130,8 @@ describe('files', { skip: noSandbox }, () => {
     assert.equal(existsSync(target), false);
   });
 
-  test('of the machine itself stay closed to a command whose root is everything', async () => {
-    // Not cat from and to the same file, which it refuses by itself.
+  test('with kernel settings stay read-only for a command whose root is /', async () => {
+    // Not cat from and to the same file, which cat itself refuses.
     const rewrite = 'value=$(cat "$file"); (printf %s "$value" > "$file") 2>/dev/null && echo "$file"';
     const files = '/proc/sys/kernel/core_pattern /sys/kernel/mm/ksm/run';
     const script = `echo x > "$1" || exit 9; for file in ${files}; do ${rewrite}; done; true`;
@@ -140,7 +140,7 @@ describe('files', { skip: noSandbox }, () => {
   });
 });
 
-/** Each tries to write $1, to change $2 beside it, or to do what would lead there, and then says so. */
+/** Each tries to write $1, to change $2 next to it, or to gain what would make that possible, and then prints "escaped". */
 const escapes: Readonly<Record<string, string>> = {
   'a path with ..': 'echo x > ../outside/target; echo x > ../outside/kept',
   'a link in the workspace': 'ln -s ../outside link; echo x > link/target; echo x > link/kept',
@@ -152,13 +152,13 @@ const escapes: Readonly<Record<string, string>> = {
   remounting: 'mount -o remount,rw / && echo escaped; mount -o remount,bind,rw / && echo escaped; echo x > "$1"',
   mounting: 'mkdir mnt; mount --bind ../outside mnt && echo escaped; mount -t tmpfs none mnt && echo escaped',
   unmounting: 'umount -l . && echo escaped; umount -l /proc && echo escaped; umount -l / && echo escaped',
-  'namespaces of its own': `unshare -Urm sh -c 'mount -o remount,bind,rw /; echo x > "$1"' sh "$1"; unshare -m true && echo escaped`,
-  'the namespaces of others': 'for ns in -m -p -n -U; do nsenter -t 1 $ns true && echo escaped; done',
+  'new namespaces': `unshare -Urm sh -c 'mount -o remount,bind,rw /; echo x > "$1"' sh "$1"; unshare -m true && echo escaped`,
+  'the namespaces of other processes': 'for ns in -m -p -n -U; do nsenter -t 1 $ns true && echo escaped; done',
   'a device': 'mknod disk b 254 0; mknod memory c 1 1; test -e disk && echo escaped; test -e memory && echo escaped',
   'another root folder': 'mkdir jail; chroot jail true; chroot / true && echo escaped; chroot /proc/1/root true && echo escaped',
-  'a setting of the kernel': 'cat /proc/sys/kernel/core_pattern > /proc/sys/kernel/core_pattern && echo escaped',
+  'a kernel setting': 'cat /proc/sys/kernel/core_pattern > /proc/sys/kernel/core_pattern && echo escaped',
   capabilities: 'grep "^Cap[^B].*:.*[1-9a-f]" /proc/self/status && echo escaped',
-  'a program with more rights': 'grep -q "NoNewPrivs:.*1" /proc/self/status || echo escaped',
+  'a setuid program': 'grep -q "NoNewPrivs:.*1" /proc/self/status || echo escaped',
 };
 
 describe('there is no way out through', { skip: noSandbox }, () => {
@@ -198,7 +198,7 @@ describe('a policy is refused', { skip: noSandbox }, () => {
     assert.deepEqual(
       [await problem(withRoot('/proc/sys')), await problem(withRoot('/dev')), await problem(readOnly, { cwd: '/sys' })],
       ['/proc/sys', '/dev', '/sys'].map(
-        (path) => `"${path}" cannot be used in a sandbox: nothing of /${path.split('/')[1]} is handed in`,
+        (path) => `"${path}" cannot be used in a sandbox: /${path.split('/')[1]} is not available in a sandbox`,
       ),
     );
   });
@@ -218,13 +218,13 @@ describe('a policy is refused', { skip: noSandbox }, () => {
     );
   });
 
-  test('when an earlier command could have laid a link to where its root or working folder is', async () => {
+  test('when a root or the working folder is behind a link that an earlier command could have created', async () => {
     const made = { ...shell('ln -s ../outside link && mkdir real && ln -s real inner'), cwd: folders.workspace };
     assert.equal(await outcome(made, workspaceOnly), 'exit 0: ');
     const link = join(folders.workspace, 'link');
     const roots = { ...workspaceOnly, writableRoots: [folders.workspace] };
     const refused =
-      '"~/workspace/link" cannot be used in a sandbox: a link in "~/workspace" leads to "~/outside"; name that instead';
+      '"~/workspace/link" cannot be used in a sandbox: a link in "~/workspace" leads to "~/outside"; use that path instead';
     assert.deepEqual(
       [
         await problem(roots, { cwd: link }),

@@ -1,11 +1,11 @@
-// Long work in short pieces.
+// Long work in short slices.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Slices } from '#src/process/end/slices.js';
 
-/** Time that passes as the work says: each step takes a millisecond. */
+/** A fake clock that the work drives: each step takes a millisecond. */
 function stepping(t: { mock: { method(object: typeof performance, name: 'now', now: () => number): unknown } }) {
   let now = 0;
   const steps: string[] = [];
@@ -22,7 +22,7 @@ function stepping(t: { mock: { method(object: typeof performance, name: 'now', n
 }
 
 describe('work in slices', () => {
-  test('begins at once, and goes on in the next turn when its time is over', async (t) => {
+  test('begins immediately, and continues in the next turn when its time is up', async (t) => {
     const { steps, work } = stepping(t);
     const slices = new Slices(2);
     const result = slices.run(work('a', 3));
@@ -31,7 +31,7 @@ describe('work in slices', () => {
     assert.deepEqual([steps, await result], [['a1', 'a2', 'a3'], 'a']);
   });
 
-  test('shares the time of one turn, and its oldest and newest parts take turns', async (t) => {
+  test('shares the time of one turn, and the oldest and newest task alternate', async (t) => {
     const { steps, work } = stepping(t);
     const slices = new Slices(2);
     const results = [slices.run(work('a', 4)), slices.run(work('b', 1)), slices.run(work('c', 1))];
@@ -40,7 +40,7 @@ describe('work in slices', () => {
     assert.deepEqual(steps, ['a1', 'a2', 'a3', 'c1', 'a4', 'b1']);
   });
 
-  test('that fails does not keep the next one from its turn', async (t) => {
+  test('that fails does not keep the next task from running', async (t) => {
     const { work } = stepping(t);
     const slices = new Slices(1);
     const failing = slices.run({

@@ -1,4 +1,4 @@
-// Finding programs, and the words for why one cannot run. Every case holds for root as well, to whom little is denied.
+// Finding programs, and the messages about why one cannot run. Every case also works as root, which has nearly all permissions.
 
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function put(name: string, content: string | Uint8Array, mode: number): string {
   return file;
 }
 
-/** As a user who may not enter every folder: root may. */
+/** Runs `task` as a user who may not enter every folder, as root may. */
 function unprivileged<T>(task: () => T): T {
   if (process.geteuid?.() !== 0) return task();
   process.seteuid?.(65_534);
@@ -44,7 +44,7 @@ function unprivileged<T>(task: () => T): T {
   }
 }
 
-test('a program that is in no folder of PATH is not found, although one of them may not be entered', () => {
+test('a program that is in no folder of PATH is reported as not found, even if one of them may not be entered', () => {
   const closed = join(folder, 'closed');
   mkdirSync(closed, { mode: 0 });
   const search = (program: string) => unprivileged(() => findProgram(program, '/', `${closed}:/usr/bin:/bin`));
@@ -53,7 +53,7 @@ test('a program that is in no folder of PATH is not found, although one of them 
   assert.throws(() => search('no-such-program'), notFound);
 });
 
-/** The failure in the form 'kind: problem', with the temporary folder as ~. */
+/** The failure as 'kind: problem', with the temporary folder as ~. */
 function brief(error: unknown): string {
   assert.ok(isExecError(error, 'spawnFailed'));
   return `${error.data.failure}: ${error.data.problem.replaceAll(folder, '~')}`;
@@ -73,19 +73,19 @@ describe('a bare name', () => {
     assert.deepEqual([find('tool', '~/bin:~/more'), find('tool', '~/more:~/bin')], ['~/bin/tool', '~/more/tool']);
   });
 
-  test('is looked for past folders that do not exist or are files', () => {
+  test('is found past folders that do not exist or are files', () => {
     assert.equal(find('extra', '~/none:~/here:~/more'), '~/more/extra');
   });
 
-  test('is looked for past files that are not executable', () => {
+  test('is found past files that are not executable', () => {
     assert.equal(find('plain', '~/bin:~/more'), '~/more/plain');
   });
 
-  test('that nobody has is not found, and the text names PATH', () => {
+  test('that no folder has is not found, and the message names PATH', () => {
     assert.equal(find('nothing', '~/bin:~/more'), 'programNotFound: program "nothing" not found in PATH "~/bin:~/more"');
   });
 
-  test('that only names files one cannot execute says so', () => {
+  test('that only matches files that are not executable is reported as such', () => {
     assert.deepEqual(
       ['plain', 'sub', 'loop'].map((name) => find(name, '~/none:~/bin')),
       [
@@ -96,7 +96,7 @@ describe('a bare name', () => {
     );
   });
 
-  test('that names several files one cannot execute is told of the first', () => {
+  test('that matches several files that are not executable is reported with the first', () => {
     assert.equal(find('sub', '~/more:~/bin'), 'notExecutable: "~/more/sub" is not an executable file');
   });
 
@@ -111,7 +111,7 @@ describe('a bare name', () => {
     assert.equal(find('here', '~/bin'), 'programNotFound: program "here" not found in PATH "~/bin"');
   });
 
-  test('is found in a relative folder of PATH as seen from the working folder', () => {
+  test('is found in a relative folder of PATH, resolved against the working folder', () => {
     assert.equal(find('tool', 'more'), '~/more/tool');
   });
 
@@ -119,33 +119,33 @@ describe('a bare name', () => {
     assert.match(find('sh'), /^(\/usr)?\/bin\/sh$/);
   });
 
-  test('that is not in the default path either is told so', () => {
+  test('that is not in the default path either is reported with that path', () => {
     assert.equal(find('tool'), 'programNotFound: program "tool" not found in the default path "/bin:/usr/bin" (env has no PATH)');
   });
 
-  test('longer than any file name can be is not found', () => {
+  test('longer than a file name can be is not found', () => {
     const name = 'x'.repeat(300);
     assert.equal(find(name, '~/bin'), `programNotFound: program "${name}" not found in PATH "~/bin"`);
   });
 
-  test('that is empty names no program', () => {
+  test('that is empty is refused', () => {
     assert.equal(find('', '~/bin'), 'programNotFound: argv[0] is empty; it must name a program');
   });
 });
 
 describe('a name with a slash', () => {
-  test('is a path from the working folder, whatever PATH says', () => {
+  test('is a path relative to the working folder, regardless of PATH', () => {
     assert.deepEqual(
       [find('./here', ''), find('bin/tool', '~/more'), find('bin/../here', '')],
       ['~/here', '~/bin/tool', '~/here'],
     );
   });
 
-  test('that is absolute is taken as it is', () => {
+  test('that is absolute is used unchanged', () => {
     assert.equal(find(join(folder, 'bin/tool'), ''), '~/bin/tool');
   });
 
-  test('that leads to nothing to execute tells why', () => {
+  test('that cannot be executed is refused with the reason', () => {
     assert.deepEqual(
       ['./nothing', 'bin/dangling', 'here/below', './bin', 'bin/plain', 'bin/loop'].map((name) => find(name)),
       [
@@ -160,47 +160,44 @@ describe('a name with a slash', () => {
   });
 });
 
-describe('what the kernel refused', () => {
+describe('a spawn that the kernel refused', () => {
   const refused = (errno: string, file = '/bin/sh', cwd = '/') =>
     brief(spawnFailureFrom(errno, file.replace('~', folder), cwd.replace('~', folder)));
 
-  test('is blamed on the working folder when that is at fault', () => {
+  test('is blamed on the working folder when that is the cause', () => {
     assert.deepEqual(
       [refused('ENOENT', '/bin/sh', '~/none'), refused('ENOTDIR', '/bin/sh', '~/here')],
       ['cwdNotFound: cwd "~/none" does not exist', 'cwdNotDirectory: cwd "~/here" is not a folder'],
     );
   });
 
-  test('for want of a file is a program that went away', () => {
+  test('for a missing file names the program', () => {
     assert.equal(refused('ENOENT', '~/none'), 'programNotFound: program "~/none" does not exist');
   });
 
-  test('for want of an interpreter names it', () => {
+  test('for a missing interpreter names the interpreter', () => {
     put('script', '#! /none/python -u\n', 0o755);
-    assert.equal(
-      refused('ENOENT', '~/script'),
-      'programNotFound: "/none/python", the interpreter that "~/script" asks for, does not exist',
-    );
+    assert.equal(refused('ENOENT', '~/script'), 'programNotFound: "/none/python", the interpreter of "~/script", does not exist');
   });
 
-  test('for a carriage return behind the interpreter shows it', () => {
+  test('for a carriage return after the interpreter makes it visible', () => {
     put('dos-script', '#!/bin/sh\r\necho\r\n', 0o755);
     assert.equal(
       refused('ENOENT', '~/dos-script'),
-      'programNotFound: "/bin/sh\\r", the interpreter that "~/dos-script" asks for, does not exist',
+      'programNotFound: "/bin/sh\\r", the interpreter of "~/dos-script", does not exist',
     );
   });
 
-  test('for want of a loader does not say that the program is missing', () => {
+  test('for a missing loader does not claim that the program is missing', () => {
     put('foreign', Buffer.from('\u007fELF\0\0'), 0o755);
-    assert.equal(refused('ENOENT', '~/foreign'), 'programNotFound: the loader that "~/foreign" asks for does not exist');
+    assert.equal(refused('ENOENT', '~/foreign'), 'programNotFound: the loader of "~/foreign" does not exist');
   });
 
-  test('for its format is not executable', () => {
+  test('for the file’s format is notExecutable', () => {
     assert.equal(refused('ENOEXEC', '~/here'), 'notExecutable: "~/here" is not in a format this machine can execute');
   });
 
-  test('for a permission is explained by what the file is', () => {
+  test('for lack of permission depends on the kind of file', () => {
     assert.deepEqual(
       ['~/bin/plain', '~/bin', '~/here'].map((file) => refused('EACCES', file)),
       [
@@ -211,18 +208,18 @@ describe('what the kernel refused', () => {
     );
   });
 
-  test('for its length is a bad argument', () => {
-    assert.equal(refused('E2BIG'), 'badArgument: arguments and environment together are longer than the kernel takes');
+  test('for the length of its arguments is badArgument', () => {
+    assert.equal(refused('E2BIG'), 'badArgument: arguments and environment together are longer than the kernel accepts');
   });
 
-  test('for its name is a bad argument', () => {
+  test('for the program’s name is badArgument', () => {
     assert.deepEqual(
       ['ENAMETOOLONG', 'ELOOP', 'EINVAL'].map((errno) => refused(errno)),
       ['ENAMETOOLONG', 'ELOOP', 'EINVAL'].map((errno) => `badArgument: "/bin/sh" cannot be executed: ${errno}`),
     );
   });
 
-  test('for anything else is a want of resources', () => {
+  test('for any other reason is outOfResources', () => {
     assert.deepEqual(
       ['EAGAIN', 'ENOMEM', 'errno 999'].map((errno) => refused(errno)),
       ['EAGAIN', 'ENOMEM', 'errno 999'].map(
@@ -238,7 +235,7 @@ describe('what the kernel refused', () => {
 });
 
 describe('the first bytes of a file', () => {
-  test('tell its interpreter, with and without spaces and arguments', () => {
+  test('identify its interpreter, with and without spaces and arguments', () => {
     const scripts = ['#!/bin/sh', '#! \t/usr/bin/env node\n', '#!relative\n', 'echo\n', '', '#!\n', '#'];
     assert.deepEqual(
       scripts.map((content) => interpreterOf(put('probe', content, 0o755))),
@@ -246,19 +243,19 @@ describe('the first bytes of a file', () => {
     );
   });
 
-  test('tell text from a binary', () => {
+  test('distinguish text from a binary', () => {
     assert.deepEqual(
       ['echo\n', '', 'ELF\0'].map((content) => isText(put('probe', content, 0o755))),
       [true, true, false],
     );
   });
 
-  test('of a file that cannot be read tell nothing', () => {
+  test('of a file that cannot be read identify nothing', () => {
     assert.deepEqual([interpreterOf(join(folder, 'none')), interpreterOf(folder)], [undefined, undefined]);
   });
 });
 
-test('an error of the operating system has a name, and nothing else has', () => {
+test('only an error of the operating system has an errno name', () => {
   const errors = [
     Object.assign(new Error('x'), { code: 'EPIPE' }),
     Object.assign(new Error('x'), { code: 5 }),

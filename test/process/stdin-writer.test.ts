@@ -1,4 +1,4 @@
-// Writing to stdin: order, back-pressure, the cap, retries, and every way in which stdin ends.
+// Writing to stdin: order, back-pressure, the cap, retries, and every way that stdin can end.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { settle } from '../support/fake-clock.js';
 const limits = { stdinWindowBytes: 10, stdinCapBytes: 20 };
 const id = asProcessId('p');
 
-/** A writer on a stdin of which nothing is taken yet. */
+/** A writer on a stdin that takes nothing until the test says so. */
 function open(bounds = limits) {
   const input = new FakeChildInput();
   const writer = new StdinWriter(id, input, bounds);
@@ -19,7 +19,7 @@ function open(bounds = limits) {
   return { input, writer, write };
 }
 
-/** What a promise has come to by now. */
+/** The current state of an answer. */
 async function soFar(answer: Promise<WriteStatus>): Promise<WriteStatus | 'waiting'> {
   let state: WriteStatus | 'waiting' = 'waiting';
   void answer.then((status) => (state = status));
@@ -30,14 +30,14 @@ async function soFar(answer: Promise<WriteStatus>): Promise<WriteStatus | 'waiti
 const all = (answers: readonly Promise<WriteStatus>[]) => Promise.all(answers.map(soFar));
 
 describe('order and pace', () => {
-  test('writes reach the child in order, and small ones that wait go together', () => {
+  test('writes reach the child in order, and small queued ones are merged', () => {
     const { input, write } = open();
     for (const text of ['one', 'two', 'three']) void write(text);
     input.takeAll();
     assert.deepEqual(input.history, ['one', 'twothree']);
   });
 
-  test('no more than 64 KiB go together', () => {
+  test('at most 64 KiB are merged', () => {
     const { input, write } = open({ stdinWindowBytes: 10, stdinCapBytes: 1024 * 1024 });
     void write('first');
     for (let count = 0; count < 3 * 1024; count += 1) void write('x'.repeat(64));
@@ -65,7 +65,7 @@ describe('order and pace', () => {
     ]);
   });
 
-  test('a long write is handed over in slices and answered when the rest fits the window', async () => {
+  test('a long write is passed on in slices and answered when the rest fits the window', async () => {
     const slice = 64 * 1024;
     const { input, write } = open({ stdinWindowBytes: slice, stdinCapBytes: 4 * slice });
     const answer = write('x'.repeat(2 * slice + 1));
@@ -88,7 +88,7 @@ describe('order and pace', () => {
     assert.equal(await soFar(answer), 'accepted');
   });
 
-  test("the caller's buffer may be used again right after the call", () => {
+  test("the caller's buffer may be reused right after the call", () => {
     const { input, writer } = open();
     const buffer = Buffer.from('first');
     void writer.write(buffer, undefined);
@@ -118,7 +118,7 @@ describe('the cap', () => {
     assert.throws(() => write('y'.repeat(21)), /has room for 20 bytes now, with 0 bytes unread, got 21 bytes/);
   });
 
-  test('a write of exactly what is free is taken', async () => {
+  test('a write of exactly the free size is accepted', async () => {
     const { input, write } = open();
     void write('x'.repeat(15));
     const answer = write('y'.repeat(5));
@@ -135,7 +135,7 @@ describe('the cap', () => {
     assert.deepEqual([queuedBytes, input.history], [15, ['x'.repeat(15)]]);
   });
 
-  test('what the child has read makes room again', () => {
+  test('bytes that the child has read make room again', () => {
     const { input, writer, write } = open();
     void write('x'.repeat(15));
     input.take();
@@ -153,7 +153,7 @@ describe('the cap', () => {
     assert.deepEqual(input.history, ['x'.repeat(20), 'again']);
   });
 
-  test('a refused write stays refused when it is merely sent again, since later ones may have been taken', async () => {
+  test('a refused write stays refused when it is resent, since later ones may have been accepted', async () => {
     const { input, writer, write } = open();
     void write('x'.repeat(16));
     assert.throws(() => write('too much', 'id'));
@@ -166,14 +166,14 @@ describe('the cap', () => {
 });
 
 describe('a write id', () => {
-  test('seen before is answered and not written again', async () => {
+  test('seen before is answered but not written again', async () => {
     const { input, write } = open();
     const answers = [write('once', 'id'), write('once', 'id')];
     input.takeAll();
     assert.deepEqual([await all(answers), input.history], [['accepted', 'accepted'], ['once']]);
   });
 
-  test('whose first write still waits gets that answer when it comes', async () => {
+  test('whose first write is still waiting gets the same answer as that write', async () => {
     const { input, write } = open();
     const answers = [write('x'.repeat(12), 'id'), write('x'.repeat(12), 'id')];
     const before = await all(answers);
@@ -206,7 +206,7 @@ describe('a write id', () => {
 });
 
 describe('ending', () => {
-  test('comes after everything that was written', () => {
+  test('happens after everything that was written', () => {
     const { input, writer, write } = open();
     void write('one');
     void write('two');
@@ -215,13 +215,13 @@ describe('ending', () => {
     assert.deepEqual([answer, input.history], ['closed', ['one', 'two', 'end']]);
   });
 
-  test('an idle stdin happens at once', () => {
+  test('an idle stdin happens immediately', () => {
     const { input, writer } = open();
     writer.end();
     assert.deepEqual(input.history, ['end']);
   });
 
-  test('twice is said, and done once', () => {
+  test('twice is reported as alreadyClosed, and done once', () => {
     const { input, writer, write } = open();
     void write('x');
     const answers = [writer.end(), writer.end()];
@@ -255,19 +255,19 @@ describe('ending', () => {
     );
   });
 
-  test('from the child’s side is told at once to the write that finds it out', async () => {
+  test('from the child’s side is reported immediately to the write that detects it', async () => {
     const broken = { write: (_: Uint8Array, taken: (error: Error) => void) => taken(new Error('EIO')), end() {}, destroy() {} };
     assert.equal(await new StdinWriter(id, broken, limits).write(Buffer.from('x'), undefined), 'stdinClosed');
   });
 
-  test('with the process gives up what is queued', async () => {
+  test('with the process discards queued writes', async () => {
     const { input, writer, write } = open();
     const answer = write('x'.repeat(12));
     writer.close();
     assert.deepEqual([await soFar(answer), writer.queuedBytes, input.history], ['stdinClosed', 0, ['destroy']]);
   });
 
-  test('with the process is not undone by a write that the kernel took in the same moment', () => {
+  test('with the process is not undone by a write that the kernel takes at the same time', () => {
     const { input, writer, write } = open();
     void write('x'.repeat(12));
     writer.close();
@@ -275,13 +275,13 @@ describe('ending', () => {
     assert.equal(writer.queuedBytes, 0);
   });
 
-  test('is over from the start when stdin was started closed', async () => {
+  test('is already done when stdin was started closed', async () => {
     const writer = new StdinWriter(id, undefined, limits);
     assert.deepEqual([await writer.write(Buffer.from('x'), undefined), writer.end()], ['stdinClosed', 'alreadyClosed']);
   });
 });
 
-test('however writes and reads alternate, the child reads exactly what was accepted, in order', () => {
+test('for any sequence of writes and reads, the child reads exactly what was accepted, in order', () => {
   const step = fc.oneof(fc.string({ unit: 'binary-ascii', maxLength: 25 }), fc.constant('take' as const));
   fc.assert(
     fc.property(fc.array(step), (steps) => {

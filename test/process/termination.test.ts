@@ -1,4 +1,4 @@
-// Ending a tree: who is signalled when, and when the tree counts as gone. Time and tree are fake; no real process is touched.
+// Ending a tree: which processes are signalled when, and when the tree counts as gone. Time and tree are fake; no real process is touched.
 
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { Termination } from '#src/process/end/termination.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { FakeProcessTree } from '../support/fake-process-tree.js';
 
-/** Pids that no kernel gives out, in case a signal ever got past the mock. */
+/** Pids that no kernel assigns, in case a signal ever gets past the mock. */
 const leader: TreeMember = { pid: 5_000_001, isInGroup: true };
 const sibling: TreeMember = { pid: 5_000_002, isInGroup: true };
 const outsider: TreeMember = { pid: 5_000_003, isInGroup: false };
@@ -18,7 +18,7 @@ const names = new Map(
   [leader, sibling, outsider, latecomer].map(({ pid }, at) => [pid, ['leader', 'sibling', 'outsider', 'latecomer'][at]]),
 );
 
-/** A tree, its termination, and everything that happens as 'ms whom what'. SIGKILL is repeated until the tree is gone; the first counts. */
+/** A tree, its termination, and all events as 'ms target event'. SIGKILL is repeated until the tree is gone; only the first is recorded. */
 function treeOf(t: TestContext, ...living: TreeMember[]) {
   const clock = new FakeClock();
   const events: string[] = [];
@@ -32,7 +32,7 @@ function treeOf(t: TestContext, ...living: TreeMember[]) {
   });
   const tree = new FakeProcessTree(living, (signal) => record(`group ${signal}`));
   const termination = new Termination({ pid: leader.pid, tree }, clock, (survivors) => {
-    record(`gone, left: ${survivors.length === 0 ? 'nobody' : survivors.map((pid) => names.get(pid)).join(' ')}`);
+    record(`gone, left: ${survivors.length === 0 ? 'none' : survivors.map((pid) => names.get(pid)).join(' ')}`);
   });
   /** These die now. */
   const die = (...members: TreeMember[]) => {
@@ -44,57 +44,57 @@ function treeOf(t: TestContext, ...living: TreeMember[]) {
 
 const asked = ['0 group SIGTERM', '0 group SIGCONT'];
 
-describe('asking', () => {
-  test('reaches the group and each process outside it once, and wakes what is stopped', async (t) => {
+describe('SIGTERM', () => {
+  test('is sent once to the group and to each process outside it, with SIGCONT for stopped ones', async (t) => {
     const { clock, events, termination } = treeOf(t, leader, sibling, outsider);
     termination.begin(1_000);
     await clock.advance(999);
     assert.deepEqual(events, [...asked, '0 outsider SIGTERM', '0 outsider SIGCONT']);
   });
 
-  test('is all it takes for a tree that goes', async (t) => {
+  test('is all it takes for a tree that ends', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader, sibling);
     termination.begin(1_000);
     await clock.advance(30);
     die(leader, sibling);
     await clock.advance(0);
-    assert.deepEqual(events, [...asked, '30 gone, left: nobody']);
+    assert.deepEqual(events, [...asked, '30 gone, left: none']);
   });
 
-  test('does not look at the machine again while the leader lives', async (t) => {
+  test('is not followed by another look while the leader lives', async (t) => {
     const { clock, tree, termination } = treeOf(t, leader);
     termination.begin(1_000);
     await clock.advance(999);
     assert.equal(tree.looks, 1);
   });
 
-  test('works on what is left when the leader has ended long ago', async (t) => {
+  test('is sent to what is left when the leader ended long ago', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader, sibling);
     die(leader);
     termination.begin(1_000);
     await clock.advance(30);
     die(sibling);
     await clock.advance(100);
-    assert.deepEqual(events.map(withoutTime), ['group SIGTERM', 'group SIGCONT', 'gone, left: nobody']);
+    assert.deepEqual(events.map(withoutTime), ['group SIGTERM', 'group SIGCONT', 'gone, left: none']);
   });
 });
 
-describe('forcing', () => {
-  test('comes exactly when the grace is over', async (t) => {
+describe('SIGKILL', () => {
+  test('is sent exactly when the grace has passed', async (t) => {
     const { clock, events, termination } = treeOf(t, leader, outsider);
     termination.begin(1_000);
     await clock.advance(1_000);
     assert.deepEqual(events.slice(4), ['1000 group SIGKILL', '1000 outsider SIGKILL']);
   });
 
-  test('comes at once when there is no grace, and nobody is asked', async (t) => {
+  test('is sent immediately, without SIGTERM, when there is no grace', async (t) => {
     const { clock, events, termination } = treeOf(t, leader, outsider);
     termination.begin(0);
     await clock.advance(0);
     assert.deepEqual(events, ['0 group SIGKILL', '0 outsider SIGKILL']);
   });
 
-  test('ends what the leader left behind when the grace is over', async (t) => {
+  test('is sent to what the leader left behind when the grace has passed', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader, sibling);
     termination.begin(1_000);
     await clock.advance(10);
@@ -103,7 +103,7 @@ describe('forcing', () => {
     assert.deepEqual(events, [...asked, '1000 group SIGKILL']);
   });
 
-  test('reaches processes that were born since', async (t) => {
+  test('reaches processes that started since', async (t) => {
     const { clock, events, tree, termination } = treeOf(t, leader);
     termination.begin(0);
     await clock.advance(10);
@@ -114,7 +114,7 @@ describe('forcing', () => {
 });
 
 describe('a second request', () => {
-  test('with a shorter grace hurries, and asks nobody twice', async (t) => {
+  test('with a shorter grace takes effect, and sends no second SIGTERM', async (t) => {
     const { clock, events, termination } = treeOf(t, leader);
     termination.begin(5_000);
     await clock.advance(100);
@@ -132,7 +132,7 @@ describe('a second request', () => {
     assert.deepEqual(events, [...asked, '200 group SIGKILL']);
   });
 
-  test('without grace forces at once', async (t) => {
+  test('without grace sends SIGKILL immediately', async (t) => {
     const { clock, events, termination } = treeOf(t, leader);
     termination.begin(5_000);
     await clock.advance(100);
@@ -141,7 +141,7 @@ describe('a second request', () => {
     assert.deepEqual(events, [...asked, '100 group SIGKILL']);
   });
 
-  test('after the end does nothing', async (t) => {
+  test('after the tree is gone does nothing', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader);
     termination.begin(0);
     die(leader);
@@ -150,12 +150,12 @@ describe('a second request', () => {
     termination.begin(1_000);
     termination.leaderExited();
     await clock.advance(10_000);
-    assert.deepEqual(events, ['0 group SIGKILL', '0 gone, left: nobody']);
+    assert.deepEqual(events, ['0 group SIGKILL', '0 gone, left: none']);
   });
 });
 
 describe('the end', () => {
-  test('comes only when the last member is gone', async (t) => {
+  test('is reported only when the last member is gone', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader, sibling, outsider);
     termination.begin(0);
     die(leader, sibling);
@@ -163,7 +163,7 @@ describe('the end', () => {
     assert.deepEqual(events, ['0 group SIGKILL', '0 outsider SIGKILL']);
     die(outsider);
     await clock.advance(100);
-    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: nobody']);
+    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: none']);
   });
 
   test('leaves no timer behind', async (t) => {
@@ -174,7 +174,7 @@ describe('the end', () => {
     assert.deepEqual(clock.pendingMs, []);
   });
 
-  test('leaves no timer behind when an earlier look comes back late', async (t) => {
+  test('leaves no timer behind when an earlier look resolves late', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader);
     const slowLook = deferred<TreeLook>();
     const look = t.mock.method(tree, 'look', () => slowLook.promise);
@@ -185,10 +185,10 @@ describe('the end', () => {
     await clock.advance(0);
     slowLook.resolve({ members: [], isCertain: true });
     await clock.advance(0);
-    assert.deepEqual([events.includes('0 gone, left: nobody'), clock.pendingMs], [true, []]);
+    assert.deepEqual([events.includes('0 gone, left: none'), clock.pendingMs], [true, []]);
   });
 
-  test('does not come as long as nobody can tell', async (t) => {
+  test('is not reported while looks fail', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader);
     die(leader);
     tree.isUnreadable = true;
@@ -197,10 +197,10 @@ describe('the end', () => {
     assert.deepEqual(events, [...asked, '1000 group SIGKILL']);
     tree.isUnreadable = false;
     await clock.advance(100);
-    assert.deepEqual(events.slice(3).map(withoutTime), ['gone, left: nobody']);
+    assert.deepEqual(events.slice(3).map(withoutTime), ['gone, left: none']);
   });
 
-  test('does not come while a look may have missed a member', async (t) => {
+  test('is not reported while a look may have missed a member', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
     termination.begin(0);
     await clock.advance(0);
@@ -210,10 +210,10 @@ describe('the end', () => {
     assert.equal(events.length, 2);
     tree.isCertain = true;
     await clock.advance(100);
-    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: nobody']);
+    assert.deepEqual(events.slice(2).map(withoutTime), ['gone, left: none']);
   });
 
-  test('is under way from the first request until it comes', async (t) => {
+  test('is under way from the first request until it is reported', async (t) => {
     const { clock, termination, die } = treeOf(t, leader);
     const states = [termination.isUnderWay];
     termination.begin(10);
@@ -227,8 +227,8 @@ describe('the end', () => {
   });
 });
 
-describe('what cannot be ended', () => {
-  test('is named five seconds after it was forced', async (t) => {
+describe('a process that cannot be ended', () => {
+  test('is reported five seconds after SIGKILL', async (t) => {
     const { clock, events, termination, die } = treeOf(t, leader, outsider);
     termination.begin(100);
     die(leader);
@@ -238,7 +238,7 @@ describe('what cannot be ended', () => {
     assert.deepEqual([before, events.slice(before).map(withoutTime)], [6, ['gone, left: outsider']]);
   });
 
-  test('is named after that time also when nobody can look, and ended as soon as somebody can', async (t) => {
+  test('is reported after that time even if looks fail, and killed as soon as they work again', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
     termination.begin(0);
     await clock.advance(0);
@@ -257,13 +257,13 @@ describe('what cannot be ended', () => {
     assert.deepEqual([events.length, clock.pendingMs], [4, []]);
   });
 
-  test('has its time from when somebody can look again', async (t) => {
+  test('has the full time to end from when looks work again', async (t) => {
     const { clock, events, tree, termination, die } = treeOf(t, leader, outsider);
     die(leader);
     tree.isUnreadable = true;
     termination.begin(0);
     await clock.advance(60_000);
-    // Nobody was ever seen: the leader stands for its tree.
+    // No look ever showed a member, so the leader is reported on behalf of its tree.
     assert.deepEqual(events.map(withoutTime), ['group SIGKILL', 'gone, left: leader']);
     tree.isUnreadable = false;
     await clock.advance(3_900);
@@ -272,7 +272,7 @@ describe('what cannot be ended', () => {
     assert.deepEqual([events.length, clock.pendingMs], [3, []]);
   });
 
-  test('is not looked for without end', async (t) => {
+  test('is not looked for indefinitely', async (t) => {
     const { clock, tree, termination, die } = treeOf(t, leader, outsider);
     die(leader);
     tree.isUnreadable = true;

@@ -1,4 +1,4 @@
-// Trees found by looking at the whole machine: what a process that vanishes during the look means for them.
+// Trees found by scanning the whole machine: what a process that ends during the scan means for them.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import { type ProcEntry, readLinuxEntry } from '#src/process/end/proc-files.js';
 import { ProcTable } from '#src/process/end/proc-table.js';
 import { type Marks, TreeScan } from '#src/process/end/tree-scan.js';
 
-/** Pids that no kernel gives out: who has one is gone when it is asked for its mark. */
+/** Pids that no kernel assigns: such a process counts as ended when its mark is read. */
 const base = 5_000_000;
 
 const entry = (number: number, ppid: number): ProcEntry => {
@@ -28,18 +28,18 @@ async function isCertain(entries: readonly ProcEntry[], hadMembers: boolean): Pr
   return found.isCertain;
 }
 
-describe('a process that vanishes while the machine is looked at', { skip: readLinuxEntry(process.pid) === undefined }, () => {
-  test('is a stranger when its parent lives and is one', async () => {
+describe('a process that ends during the scan', { skip: readLinuxEntry(process.pid) === undefined }, () => {
+  test('is unrelated when its parent is alive and unrelated', async () => {
     const stranger = entry(1, 1);
     assert.equal(await isCertain([stranger, entry(20, stranger.pid)], true), true);
   });
 
-  test('leaves a tree with members in doubt when its parent has vanished, too', async () => {
+  test('makes the look at a tree with members uncertain when its parent has ended too', async () => {
     const entries = [entry(21, base + 20)];
     assert.deepEqual([await isCertain(entries, true), await isCertain(entries, false)], [false, true]);
   });
 
-  test('leaves a tree with members in doubt when its parent is where orphans go', async () => {
+  test('makes the look at a tree with members uncertain when its parent is one that adopts orphans', async () => {
     const [self, parent] = [readLinuxEntry(process.pid), readLinuxEntry(process.ppid)].map(
       (each) => each && { ...each, born: 'early' },
     );

@@ -1,4 +1,4 @@
-// A walk down a tree whose members come and go in the midst of it, arranged step by step.
+// A walk down a tree whose members start and end between its steps.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ describe('a walk down a tree', { skip: noFiles }, () => {
     for (const child of started.splice(0)) await end(child);
   });
 
-  /** Gives the pid of a shell and of its child. */
+  /** Starts a shell with a child, and returns the pids of both. */
   async function family(): Promise<{ readonly shell: ChildProcess; readonly pids: readonly [number, number] }> {
     const shell = spawn('sh', ['-c', 'sleep 600 & echo $!; read -r _; kill $!; wait'], { stdio: ['pipe', 'pipe', 'ignore'] });
     started.push(shell);
@@ -33,14 +33,14 @@ describe('a walk down a tree', { skip: noFiles }, () => {
     assert.deepEqual([members.map(({ pid }) => pid), isCertain], [pids, true]);
   });
 
-  test('is not certain when a member has died before it was reached: its children may be with another parent', async () => {
+  test('is not certain when a member died before it was reached: its children may have another parent now', async () => {
     const { shell, pids } = await family();
     const marked = new Map([['mark', pids]]);
     const { members, isCertain } = await walk(0, { marked, unmarked: [], isCertain: true }, async () => end(shell));
     assert.deepEqual([members.map(({ pid }) => pid), isCertain], [[pids[0]], false]);
   });
 
-  test('is as certain as the look at orphans that it begins with', async () => {
+  test('is only as certain as the look at orphans that it begins with', async () => {
     const { pids } = await family();
     const { isCertain } = await walk(pids[0], { ...noOrphans, isCertain: false });
     assert.equal(isCertain, false);
@@ -49,7 +49,7 @@ describe('a walk down a tree', { skip: noFiles }, () => {
 
 const noOrphans: OrphanLook = { marked: new Map(), unmarked: [], isCertain: true };
 
-/** From a leader, or without one from the orphans with a mark. Calls `between` after each process. */
+/** Walks from a leader, or without one from the marked orphans. Calls `between` after each process. */
 async function walk(leader: number, orphans = noOrphans, between = async () => {}) {
   const run = async <T>(work: Iterator<void, T>): Promise<T> => {
     for (;;) {
@@ -63,7 +63,7 @@ async function walk(leader: number, orphans = noOrphans, between = async () => {
   return new TreeWalk(adopted, { run }).find(kin, 'new');
 }
 
-/** The shell ends its child and then itself. */
+/** Makes the shell end its child and then exit. */
 async function end(shell: ChildProcess): Promise<void> {
   if (shell.exitCode !== null) return;
   shell.stdin?.end('\n');

@@ -1,4 +1,4 @@
-// What /proc tells about one process. Facts only; reads are synchronous, small and about 10 µs each.
+// Reads what /proc shows about one process. Reads are synchronous, small and take about 10 µs each.
 
 import { closeSync, openSync, readSync, readdirSync } from 'node:fs';
 import { errnoOf } from '../start/spawn-failure.js';
@@ -7,13 +7,13 @@ export interface ProcEntry {
   readonly pid: number;
   readonly ppid: number;
   readonly pgid: number;
-  /** Undefined where the platform does not tell. */
+  /** Undefined where the platform does not report it. */
   readonly session: number | undefined;
-  /** With the pid, names one process for all time: what the platform says about when it started. */
+  /** The start time in the platform's own format; together with the pid it identifies a process uniquely. */
   readonly born: string;
-  /** Dead as a whole. A process whose first thread alone has ended is alive, although the kernel shows that thread as a zombie. */
+  /** All threads have ended. When only the first thread has, the kernel shows it as a zombie, but the process is alive. */
   readonly isZombie: boolean;
-  /** Undefined where the platform does not tell. */
+  /** Undefined where the platform does not report it. */
   readonly threads?: number;
 }
 
@@ -36,7 +36,7 @@ export function readLinuxEntry(pid: number): ProcEntry | undefined {
   };
 }
 
-/** The soft real-time limit, which Sluice uses as a mark that all descendants inherit (see linux/lineage.ts). Undefined when there is no such process. */
+/** The soft real-time limit, a mark that all descendants inherit (see linux/lineage.ts). Undefined when there is no such process. */
 export function readLineage(pid: number): string | undefined {
   const limits = readProcFile(`/proc/${pid}/limits`);
   return limits === undefined ? undefined : (/^Max realtime timeout +(\d+) /m.exec(limits)?.[1] ?? 'unlimited');
@@ -47,16 +47,16 @@ export function hasChildrenFiles(): boolean {
   try {
     return readProcFile(`/proc/self/task/${process.pid}/children`) !== undefined;
   } catch {
-    return true; // out of descriptors, most likely: later reads say so themselves
+    return true; // most likely out of descriptors: later reads report that themselves
   }
 }
 
-/** Pids of the children that a thread has started or adopted. Empty when it has gone. */
+/** Pids of the children that a thread has started or adopted. Empty when the thread has ended. */
 export function childrenOfThread(pid: number, tid: number): number[] {
   const text = readProcFile(`/proc/${pid}/task/${tid}/children`) ?? '';
   const pids: number[] = [];
   let number = 0;
-  // By hand, because a server may have thousands of children and is listed often: splitting would leave as many strings behind.
+  // Parsed by hand: a server may list thousands of children often, and splitting would allocate a string for each.
   for (let at = 0; at < text.length; at += 1) {
     const digit = text.charCodeAt(at) - zero;
     if (digit >= 0) number = number * 10 + digit;
@@ -68,12 +68,12 @@ export function childrenOfThread(pid: number, tid: number): number[] {
   return pids;
 }
 
-/** The character 0; the space that ends each number comes before it. */
+/** The character code of "0"; that of the space after each number is lower. */
 const zero = 48;
 
 /**
- * The children of all threads. A list of more than one page may lack a living child while others of the same parent are being collected:
- * it helps to find, but proves nothing.
+ * The children of all threads. A list longer than one page may omit a live child while siblings are being reaped: it helps to find
+ * children, but does not prove that there are no others.
  */
 export function childrenOf({ pid, threads }: Pick<ProcEntry, 'pid' | 'threads'>): number[] {
   if (threads === 1) return childrenOfThread(pid, pid);
@@ -90,7 +90,7 @@ export function childrenOf({ pid, threads }: Pick<ProcEntry, 'pid' | 'threads'>)
 /** A list of children can be long; everything else here is well under a page. */
 const buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** The file's text, or undefined when its process has gone. Only a program's name may be something else than ASCII, and it is not looked at. */
+/** The file's text, or undefined when its process has ended. Only a program's name may be non-ASCII, and it is never used. */
 function readProcFile(path: string): string | undefined {
   let fd: number;
   try {

@@ -1,15 +1,15 @@
-// A look at every process of the machine: /proc where there is one, ps elsewhere. It costs what the machine runs, so it is only taken where
-// a tree cannot be followed.
+// Lists every process of the machine: from /proc where it exists, from ps elsewhere. The cost grows with the number of processes on the
+// machine, so this is used only where a tree cannot be followed.
 
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { type ProcEntry, readLinuxEntry } from './proc-files.js';
 import { Slices } from './slices.js';
 
-/** Most of a turn of the event loop that looking at the machine may take, in milliseconds. */
+/** Longest that listing may block the event loop in one turn, in milliseconds. */
 const sliceMs = 1;
 
-/** The processes of one moment, and who is related to whom. */
+/** All processes at one moment, indexed by their relations. */
 export class ProcTable {
   readonly entries: readonly ProcEntry[];
   readonly #byPid = new Map<number, ProcEntry>();
@@ -44,23 +44,23 @@ export class ProcTable {
   }
 }
 
-/** One more value under this key. */
+/** Adds a value to the list under this key. */
 export function addTo<Key, Value>(index: Map<Key, Value[]>, key: Key, value: Value): void {
   const values = index.get(key);
   if (values === undefined) index.set(key, [value]);
   else values.push(value);
 }
 
-/** `seen` is called with each process of /proc at the moment it is seen; never where there is only ps. */
+/** `seen` is called with each process of /proc the moment it is read, and never when ps is used. */
 export async function readProcTable(seen: (entry: ProcEntry) => void = () => {}): Promise<ProcTable> {
   const hasProc = existsSync('/proc/self/stat');
   return new ProcTable(hasProc ? await new Slices(sliceMs).run(linuxEntries(seen)) : await readPsEntries());
 }
 
-/** Passes over /proc at most: on a machine where processes are born during each of them, one more proves nothing new. */
+/** Most passes over /proc: where processes start during each of them, another pass proves nothing new. */
 const mostPasses = 20;
 
-/** Lists /proc again until a list holds nothing new: one pass would miss a process that is born while it lasts. */
+/** Lists /proc until a pass finds nothing new: a single pass would miss a process that starts while it runs. */
 function* linuxEntries(seen: (entry: ProcEntry) => void): Generator<void, ProcEntry[]> {
   const entries: ProcEntry[] = [];
   const listed = new Set<string>();
@@ -80,22 +80,22 @@ function* linuxEntries(seen: (entry: ProcEntry) => void): Generator<void, ProcEn
   return entries;
 }
 
-/** The first character tells: nothing else in /proc begins with a digit. */
+/** Checking the first character is enough: only the names of process folders in /proc begin with a digit. */
 function isNumeral(name: string): boolean {
   return name >= '0' && name < ':';
 }
 
-/** A ps that hangs must not keep a tree from being ended: the look counts as failed, and the group is signalled without it. */
-const psPatienceMs = 2_000;
+/** A hanging ps must not keep a tree from being ended: after this, the look counts as failed, and the group is signalled without it. */
+const psTimeoutMs = 2_000;
 
 /** Room for the list of a machine with tens of thousands of processes. */
 const psOutputBytes = 16 * 1024 * 1024;
 
 async function readPsEntries(): Promise<ProcEntry[]> {
   const text = await new Promise<string>((resolve, reject) => {
-    const options = { timeout: psPatienceMs, maxBuffer: psOutputBytes, env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' } };
+    const options = { timeout: psTimeoutMs, maxBuffer: psOutputBytes, env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' } };
     execFile('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,lstart='], options, (error, stdout) =>
-      error === null ? resolve(stdout) : reject(new Error('ps does not list the processes', { cause: error })),
+      error === null ? resolve(stdout) : reject(new Error('ps failed to list the processes', { cause: error })),
     );
   });
   return text.split('\n').flatMap((line) => {

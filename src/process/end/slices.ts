@@ -1,14 +1,14 @@
-// Long work in short pieces, so that a look at thousands of processes never keeps the event loop from everything else.
+// Runs long work in short slices, so that a look at thousands of processes never blocks the event loop for long.
 
 interface Task {
-  /** Does one step; true when the work is over. */
+  /** Does one step; true when the work is done. */
   step(): boolean;
 }
 
 export class Slices {
   readonly #sliceMs: number;
   readonly #tasks: Task[] = [];
-  /** When this turn's slice ends; undefined while none has begun in this turn. */
+  /** When this turn's slice ends; undefined if none has begun in this turn. */
   #endsAt: number | undefined;
 
   /** All work together gets `sliceMs` in each turn of the event loop, and at least one step. */
@@ -17,8 +17,8 @@ export class Slices {
   }
 
   /**
-   * Begins before it returns if this turn has time left and no other work waits. The oldest and the newest work take turns, a step each: a
-   * short look need not wait until the thousands before it are over, and these are not kept waiting by newer ones.
+   * Begins synchronously if this turn has time left and no other work is waiting. The oldest and the newest task alternate, a step each: a
+   * short look need not wait for thousands of earlier ones to finish, and newer ones do not starve those.
    */
   run<T>(work: Iterator<void, T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -47,9 +47,9 @@ export class Slices {
       });
     } else if (performance.now() >= this.#endsAt) return;
     for (let isNewest = false; this.#tasks.length > 0; isNewest = !isNewest) {
-      const isOver = this.#tasks.at(isNewest ? -1 : 0)?.step();
-      if (isOver === true && isNewest) this.#tasks.pop();
-      else if (isOver === true) this.#tasks.shift();
+      const isDone = this.#tasks.at(isNewest ? -1 : 0)?.step();
+      if (isDone === true && isNewest) this.#tasks.pop();
+      else if (isDone === true) this.#tasks.shift();
       if (performance.now() >= this.#endsAt) return;
     }
   }

@@ -1,27 +1,28 @@
-// Finds trees by looking at the whole machine: the portable backend's way, and that of kernels which do not list a process's children.
-// One look serves every tree that asks for it meanwhile.
+// Finds trees by scanning the whole machine: used by the portable backend, and on kernels that do not list a process's children.
+// One scan serves every tree that asks for one while it runs.
 
 import { readLineage } from './proc-files.js';
 import type { ProcEntry } from './proc-files.js';
 import { type ProcTable, addTo, readProcTable } from './proc-table.js';
 import { type Found, type Freshness, type Kin, type TreeFinder, signalPid } from './process-tree.js';
 
-/** First digits of every mark that this program makes, and which processes can carry one. */
+/** The marks of this program, and which processes can carry one. */
 export interface Marks {
+  /** First digits of every mark that this program creates. */
   readonly prefix: string;
-  /** Older processes need not be asked. */
+  /** True for a process that is older than the first mark and so need not be checked. */
   isTooOld(entry: ProcEntry): boolean;
-  /** False for a child of this program that another of its threads started in the instant of a spawn: it carries a mark by mistake. */
+  /** False for a child of this program that another of its threads started during a spawn, which gave it the mark by accident. */
   mayCarry(entry: ProcEntry): boolean;
 }
 
 interface Scan {
   readonly table: ProcTable;
-  /** Who carries which mark of ours. */
+  /** The processes that carry each of our marks. */
   readonly marked: ReadonlyMap<string, readonly ProcEntry[]>;
-  /** Marks of processes that vanished before they could be asked for their own: their parents carry these. */
+  /** Marks of the parents of processes that ended before their own mark could be read. */
   readonly missed: ReadonlySet<string>;
-  /** A process vanished of which nothing else is known. */
+  /** A process ended before its mark or its parent's could be read. */
   readonly hasUnknown: boolean;
 }
 
@@ -29,7 +30,7 @@ export class TreeScan implements TreeFinder {
   readonly #marks: Marks | undefined;
   readonly #readTable: typeof readProcTable;
   #current: Promise<Scan> | undefined;
-  /** Begun in this very step of the program: nothing can have been born since. */
+  /** The scan began in this very tick, so no process can have started since. */
   #isNew = false;
 
   constructor({ marks, readTable = readProcTable }: { marks?: Marks; readTable?: typeof readProcTable } = {}) {
@@ -42,20 +43,20 @@ export class TreeScan implements TreeFinder {
     const scan = await this.#read();
     const isPidReused = kin.isLeaderReaped && scan.table.get(kin.pid) !== undefined;
     const members = new Set(seedsOf(kin, scan, isPidReused));
-    // A set is iterated in the order of insertion, what is added meanwhile included.
+    // A set is iterated in insertion order, including elements that are added during the iteration.
     for (const member of members) for (const child of scan.table.childrenOf(member.pid)) members.add(child);
     const living = [...members].filter(({ isZombie }) => !isZombie);
-    // A process that vanished unjudged may have been a member and have left a child. Strangers vanish all the time, so that counts only for a
-    // tree that had members a moment ago: for others the look before this one has proven as much.
+    // A process that ended before it was checked may have been a member and have left a child. Unrelated processes end all the time, so
+    // this counts only for a tree that had members a moment ago: for others, the previous look has already ruled it out.
     const mayHaveMissed = (kin.mark !== undefined && scan.missed.has(kin.mark)) || (scan.hasUnknown && kin.known.size > 0);
     return { members: living, isCertain: !mayHaveMissed, isPidReused };
   }
 
   chase({ mark }: Kin): void {
-    if (mark === undefined) return; // without marks no process can be judged alone
+    if (mark === undefined) return; // without marks, a single process cannot be attributed to a tree
     const kill = (entry: ProcEntry) =>
       void (!entry.isZombie && readLineage(entry.pid) === mark && signalPid(entry.pid, 'SIGKILL'));
-    void this.#readTable(kill).catch(() => {}); // out of descriptors: the next look makes up for it
+    void this.#readTable(kill).catch(() => {}); // out of descriptors: the next look will find the rest
   }
 
   expire(): void {
@@ -97,14 +98,14 @@ export class TreeScan implements TreeFinder {
       else {
         const parentsLineage = lineages.get(parent);
         if (parentsLineage !== undefined) missed.add(parentsLineage);
-        else if (lineages.has(parent)) hasUnknown = true; // and otherwise older than this program, so that it carries no mark of ours
+        else if (lineages.has(parent)) hasUnknown = true; // otherwise the parent is older than this program and carries no mark of ours
       }
     }
     return { table, marked, missed, hasUnknown };
   }
 }
 
-/** Members that are known as such by themselves; the others descend from them. */
+/** Members that are recognised directly; all others descend from them. */
 function seedsOf(kin: Kin, { table, marked }: Scan, isPidReused: boolean): ProcEntry[] {
   const seen = [...kin.known].flatMap(([pid, born]) => {
     const entry = table.get(pid);
@@ -112,7 +113,7 @@ function seedsOf(kin: Kin, { table, marked }: Scan, isPidReused: boolean): ProcE
   });
   const carriers = kin.mark === undefined ? [] : (marked.get(kin.mark) ?? []);
   if (isPidReused) return [...seen, ...carriers];
-  // A process in the leader's group or session got there through the leader.
+  // Only descendants of the leader can be in its group or session.
   const leader = table.get(kin.pid);
   return [
     ...(leader === undefined ? [] : [leader]),
@@ -123,7 +124,7 @@ function seedsOf(kin: Kin, { table, marked }: Scan, isPidReused: boolean): ProcE
   ];
 }
 
-/** Where orphans can go: this program's parents, up to init. */
+/** The processes that can adopt orphans: this program and its ancestors, up to init. */
 function ancestorsIn(table: ProcTable): ReadonlySet<ProcEntry> {
   const ancestors = new Set<ProcEntry>();
   for (let entry = table.get(process.pid); entry !== undefined && !ancestors.has(entry); entry = table.get(entry.ppid)) {

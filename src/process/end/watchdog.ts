@@ -1,5 +1,5 @@
-// A shell of 2 MB that outlives this program by a moment. It waits for the end of a pipe that only this program holds,
-// and when that comes, by SIGKILL or however, ends what is left. It needs no privilege and no code of ours to be alive.
+// A shell of 2 MB that briefly outlives this program. It waits for end-of-file on a pipe that only this program holds open, and then
+// ends the processes that are left, even if this program was killed by SIGKILL. It needs no privileges and no running code of ours.
 
 import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,23 +9,23 @@ import type { Clock, Timer } from '../../base/clock.js';
 import { signalPid } from './process-tree.js';
 import { spawnFailed } from '../start/spawn-failure.js';
 
-/** How the watchdog finds what to end. */
+/** How the watchdog finds the processes to end. */
 export type Quarry =
-  /** Whoever carries a mark that begins so: see linux/lineage.ts. */
+  /** Processes whose mark begins with this prefix: see linux/lineage.ts. */
   | { readonly kind: 'marked'; readonly prefix: string }
-  /** The groups it is told of, and what descends from them. */
+  /** The process groups passed to `guard`, and their descendants. */
   | { readonly kind: 'groups' };
 
-/** Signals that reach a whole terminal or group at once must not take the watchdog with the server. */
+/** A signal to the server's whole terminal or group must not kill the watchdog too. */
 const preamble = `trap '' HUP INT TERM QUIT PIPE; cd /`;
 
-/** Sent by a program that has ended everything itself and checked that, so that there is nothing to look for. */
+/** Sent when this program has ended every process itself and verified it, so the watchdog has nothing to search for. */
 const orderly = 'over';
 
 /**
- * grep -s stays silent about processes that go while it looks; a zombie is dead, whoever is late to collect it.
- * A hundred rounds of 50 ms outlast even a fork bomb's children. A program that goes on as its own child again and again is gone when grep
- * gets to it: the chase looks at the newest pids, without starting anything, and kills on sight.
+ * grep -s suppresses errors about processes that end while it runs; a zombie counts as dead even if its parent has not reaped it.
+ * A hundred rounds of 50 ms outlast even a fork bomb's children. A program that keeps forking and exiting is gone by the time grep reads
+ * it: the chase checks the newest pids without starting a process, and kills on sight.
  */
 const markedScript = `${preamble}
 end() {
@@ -58,7 +58,7 @@ while [ $round -lt 100 ]; do
   sleep 0.05
 done`;
 
-/** awk follows parents down from the known groups, so that children which left their group are found while the chain holds. */
+/** awk follows the known groups down to their descendants, which finds children that left their group as long as their ancestors live. */
 const groupsScript = `${preamble}
 groups=' '
 for group in $1; do groups="$groups$group "; done
@@ -78,14 +78,14 @@ ps -A -o pid=,ppid=,pgid= | awk -v groups="$groups" '
   }' | while read -r pid; do kill -s KILL "$pid" 2>/dev/null; done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done`;
 
-/** Pause before a watchdog that ended is replaced, so that one which cannot run does not keep a processor busy. */
+/** Pause before a watchdog that ended is replaced, so that one that cannot run does not keep a core busy. */
 const restartMs = 50;
 
-/** How long after a SIGCHLD the watchdog is looked at. The kernel announces a stopped child by that signal, but not which child it is. */
+/** How long after a SIGCHLD the watchdog is checked. The kernel sends that signal when a child stops, but not which child it was. */
 const checkMs = 100;
 
-/** A ps that hangs must not pile up. */
-const psPatienceMs = 2_000;
+/** Hanging ps processes must not pile up. */
+const psTimeoutMs = 2_000;
 
 export class Watchdog {
   readonly #quarry: Quarry;
@@ -107,7 +107,7 @@ export class Watchdog {
   constructor(quarry: Quarry, clock: Clock) {
     this.#quarry = quarry;
     this.#clock = clock;
-    // One listener per server in this program is meant, so Node's warning of a leak must count them in.
+    // One listener per server in this program is intended, so Node's leak warning must allow for it.
     process.setMaxListeners(process.getMaxListeners() + 1);
     process.on('SIGCHLD', this.#childChanged);
   }
@@ -116,23 +116,23 @@ export class Watchdog {
     return this.#shell?.pid;
   }
 
-  /** Call before a child is spawned; does nothing when it is there already. Throws `spawnFailed` when it cannot run: nothing goes unguarded. */
+  /** Call before spawning a child; does nothing if the shell runs. Throws `spawnFailed` if it cannot start: no child may run unguarded. */
   start(): void {
     if (this.#shell !== undefined || this.#isClosed) return;
     this.#restart?.cancel();
     this.#restart = undefined;
-    if (!this.#launch()) throw spawnFailed('outOfResources', 'no guard for the process: out of processes or descriptors');
+    if (!this.#launch()) throw spawnFailed('outOfResources', 'cannot start the watchdog: out of processes or descriptors');
   }
 
   #launch(): boolean {
-    // A replacement knows its groups from its first moment on: this program may be killed before it can tell them.
+    // A replacement gets its groups as an argument: this program may be killed before it could write them to the pipe.
     const [script, argument] =
       this.#quarry.kind === 'marked' ? [markedScript, this.#quarry.prefix] : [groupsScript, [...this.#groups].join(' ')];
     let shell: ChildProcessByStdio<Writable, null, null>;
     try {
       shell = spawn('/bin/sh', ['-c', script, 'sluice-watchdog', argument], {
         stdio: ['pipe', 'ignore', 'ignore'],
-        detached: true, // a session of its own: no terminal's signals
+        detached: true, // its own session, so it gets no signals from a terminal
         cwd: '/',
         env: { PATH: '/usr/bin:/bin' },
       });
@@ -141,33 +141,33 @@ export class Watchdog {
       return false;
     }
     if (shell.pid === undefined) {
-      shell.on('error', () => {}); // comes later, and is told now
+      shell.on('error', () => {}); // emitted later, but the caller learns of the failure now
       this.#startAgain();
       return false;
     }
     this.#shell = shell;
     shell.unref();
     if (shell.stdin instanceof Socket) shell.stdin.unref();
-    shell.stdin.on('error', () => {}); // told by 'exit'
-    // Children must not go unguarded.
+    shell.stdin.on('error', () => {}); // 'exit' follows
+    // Children must not run unguarded.
     shell.on('exit', () => this.#startAgain());
     shell.on('error', () => this.#startAgain());
     return true;
   }
 
-  /** A stopped watchdog would sleep through the end of this program. Its end brings on the next one. */
+  /** A stopped watchdog would not notice the end of this program. Killing it makes `exit` start a replacement. */
   async #replaceStopped(): Promise<void> {
     const shell = this.#shell;
     if (shell?.pid !== undefined && (await isStopped(shell.pid))) shell.kill('SIGKILL');
   }
 
-  /** Only for a quarry of groups: one more to end. */
+  /** Adds a group to end; only for a quarry of groups. */
   guard(group: number): void {
     this.#groups.add(group);
     this.#shell?.stdin.write(`+ ${group}\n`);
   }
 
-  /** The group's leader was reaped. The group is let go once it is empty, since then its number may be used again. */
+  /** The group's leader has been reaped. The group is dropped once it is empty, since its id may then be reused. */
   leaderReaped(group: number): void {
     if (!this.#groups.has(group)) return;
     this.#leaderless.add(group);
@@ -179,7 +179,7 @@ export class Watchdog {
     }
   }
 
-  /** Lets it go when everything is `gone`, or makes it end what is left, and waits for its end. */
+  /** Dismisses the shell when everything is `gone`, otherwise makes it end what is `left`; resolves when the shell has exited. */
   async close(state: 'gone' | 'left'): Promise<void> {
     this.#isClosed = true;
     this.#restart?.cancel();
@@ -212,9 +212,9 @@ async function isStopped(pid: number): Promise<boolean> {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
   } catch {
-    // No /proc here, or no such process.
+    // Either there is no /proc, or no such process.
     const state = await new Promise<string>((resolve) => {
-      const options = { timeout: psPatienceMs, env: { PATH: '/bin:/usr/bin' } };
+      const options = { timeout: psTimeoutMs, env: { PATH: '/bin:/usr/bin' } };
       execFile('ps', ['-o', 'stat=', '-p', String(pid)], options, (_, stdout) => resolve(stdout));
     });
     return state.trim().startsWith('T');

@@ -1,4 +1,4 @@
-// The two kinds of stdin: a pipe, which libuv waits on, and a terminal's master side, which it cannot wait on.
+// The two kinds of stdin: a pipe, which libuv can poll, and a terminal's master side, which it cannot.
 
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
@@ -13,7 +13,7 @@ export class PipeInput implements ChildInput {
 
   constructor(pipe: Writable) {
     this.#pipe = pipe;
-    // A child that closed its stdin shows as EPIPE here; the write in flight is told through its callback.
+    // EPIPE means that the child closed its stdin; the write in flight gets the error through its callback.
     pipe.on('error', () => pipe.destroy());
   }
 
@@ -31,19 +31,19 @@ export class PipeInput implements ChildInput {
   }
 }
 
-/** Waits between tries when the terminal is full: short for a reader that is merely busy, long enough to cost nothing when there is none. */
+/** Delays between attempts while the terminal is full: short for a busy reader, growing until they cost nothing when there is none. */
 const firstRetryMs = 1;
 const lastRetryMs = 100;
 
-/** Ctrl-D: what a terminal starts with, and is given when its program has switched the character off. */
+/** Ctrl-D, the default. It is also restored for `end` when the program has disabled the character. */
 const usualEndOfFile = 0x04;
 
-/** Writes to the master directly: libuv takes it for a blocking terminal and would spin when the child does not read. */
+/** Writes to the master directly: libuv treats it as a blocking terminal and would spin while the child does not read. */
 export class PtyInput implements ChildInput {
   readonly #master: number;
   readonly #clock: Clock;
   readonly #termios: Termios;
-  /** What the terminal has of a line, which only its end, or an end-of-file character, hands to the program. */
+  /** The unfinished line, which the terminal passes to the program only at a line end or an end-of-file character. */
   readonly #line = new InputLine();
   #pending: { rest: Uint8Array; readonly taken: (error: Error | undefined) => void } | undefined;
   #retry: Timer | undefined;
@@ -64,14 +64,14 @@ export class PtyInput implements ChildInput {
   }
 
   /**
-   * A terminal passes end-of-file on only at the start of a line; elsewhere the first one just hands over the line so far. Outside
-   * canonical mode it is a character like any other, which line editors take for the end all the same.
+   * A terminal signals end-of-file only at the start of a line; elsewhere the first such character just flushes the line so far. Outside
+   * canonical mode it is a character like any other, but line editors still treat it as end-of-file.
    */
   end(): void {
     if (this.#isDestroyed) return;
     const modes = this.#termios.modes('now');
     const { endOfFile } = modes;
-    // Nothing is typed after it, so nothing else can be mistaken for it.
+    // Nothing is typed after it, so no other input can be mistaken for it.
     if (endOfFile === undefined) this.#termios.setEndOfFile(usualEndOfFile);
     const character = endOfFile ?? usualEndOfFile;
     this.write(Uint8Array.of(...(this.#line.isAtStart(modes) ? [character] : [character, character])), () => {});
@@ -85,7 +85,7 @@ export class PtyInput implements ChildInput {
     pending?.taken(new Error('the terminal is closed'));
   }
 
-  /** The child has just written: it may have read as well, so there is no need to sit out the wait. */
+  /** Retries now: the child has just written output, so it may have read input as well. */
   poke(): void {
     if (this.#retry === undefined) return;
     this.#retry.cancel();
@@ -110,14 +110,14 @@ export class PtyInput implements ChildInput {
     }
   }
 
-  /** As much as the line has room for, and how much that was. A full line is handed to the program first, for the kernel would cut it. */
+  /** Writes what fits into the line and returns how much that was. A full line is flushed first, because the kernel would truncate it. */
   #writeSome(bytes: Uint8Array): number {
     let modes = this.#termios.modes('lastKnown');
     if (this.#line.roomFor(bytes, modes) < bytes.length) modes = this.#termios.modes('recent');
     if (!modes.isCanonical) this.#line.clear();
     const room = modes.isCanonical ? this.#line.roomFor(bytes, modes) : bytes.length;
     if (room === 0) {
-      this.#handOverLine(modes);
+      this.#flushLine(modes);
       return 0;
     }
     const piece = bytes.subarray(0, room);
@@ -127,9 +127,9 @@ export class PtyInput implements ChildInput {
     return written;
   }
 
-  #handOverLine({ endOfFile }: TerminalModes): void {
-    // Without the character the rest of the line could only be lost: input ends here instead.
-    if (endOfFile === undefined) throw new Error('the line is longer than the terminal takes');
+  #flushLine({ endOfFile }: TerminalModes): void {
+    // Without an end-of-file character the line cannot be flushed, and its rest would be lost: end input instead.
+    if (endOfFile === undefined) throw new Error('the line is longer than the terminal accepts');
     writeSync(this.#master, Uint8Array.of(endOfFile));
     this.#line.clear();
   }

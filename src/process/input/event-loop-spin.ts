@@ -1,19 +1,19 @@
-// The answer to a write often comes within microseconds. Whoever has gone to sleep by then must be woken by the kernel, and on a virtual
-// machine so must the processor: that takes longer than the answer itself. So the event loop stays awake for a moment: an echo takes half
-// the time, and less processor time as well.
+// A process often responds to a write within microseconds. If the event loop sleeps by then, the kernel has to wake it, and on a virtual
+// machine the processor too, which takes longer than the response itself. So the event loop stays awake briefly after a write: an echo
+// takes half the time, and less processor time as well.
 
 import { availableParallelism } from 'node:os';
 
-/** As long as `cat` takes to answer, and as long again. A program that takes longer has cost this much for nothing. */
+/** Twice the time that `cat` takes to respond. For a slower program this much processor time is wasted. */
 const awakeMs = 0.1;
 
-/** On a single processor nothing could answer meanwhile. */
+/** On a single processor the child could not run while the event loop spins. */
 const isWorthwhile = availableParallelism() > 1;
 
 let awakeUntil = 0;
 let isAwake = false;
 
-/** To be called with each write to a process: for the next moment the event loop looks for what comes without sleeping. */
+/** Call with each write to a process: for a moment the event loop polls without sleeping. */
 export function spinBriefly(): void {
   if (!isWorthwhile) return;
   awakeUntil = performance.now() + awakeMs;
@@ -22,7 +22,7 @@ export function spinBriefly(): void {
   setImmediate(look);
 }
 
-/** The loop does not sleep while something is to be done right after it has looked. */
+/** The event loop does not sleep while an immediate is pending. */
 function look(): void {
   isAwake = performance.now() < awakeUntil;
   if (isAwake) setImmediate(look);

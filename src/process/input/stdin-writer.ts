@@ -1,29 +1,29 @@
-// One process's stdin: ordered, bounded, retry-safe. The answer to a write is the writer's back-pressure.
+// One process's stdin: ordered, bounded, retry-safe. Delaying the answer to a write is the back-pressure.
 
 import { type Deferred, deferred } from '../../base/deferred.js';
 import { execError, type ProcessId } from '../../protocol/index.js';
 import type { ChildInput } from '../child.js';
 
 export interface StdinLimits {
-  /** A write is answered when no more than this is queued up to its last byte. */
+  /** A write is answered once at most this much is queued up to and including its last byte. */
   readonly stdinWindowBytes: number;
-  /** Past this much offered and unread, a write is refused. */
+  /** A write that would bring the queue above this is refused. */
   readonly stdinCapBytes: number;
 }
 
-/** Whether a write is known to be new, or may have arrived before and is sent again because its answer was lost. */
+/** Whether a write is sent for the first time, or again because its answer was lost, so it may have arrived before. */
 export type Sending = 'first' | 'again';
 
 export type WriteStatus = 'accepted' | 'stdinClosed';
 
-/** Write ids remembered per process; as many as Codex remembers, so its retries fit. */
+/** Write ids remembered per process: the same number as in Codex, so that its retries work. */
 const rememberedWrites = 4096;
 
-/** Bytes handed to the kernel at a time, so that what it has taken is known in steps; small writes that wait are put together up to this. */
+/** Bytes per write to the kernel, so that progress is known in steps; queued small writes are merged up to this size. */
 const sliceBytes = 64 * 1024;
 
 interface Slice {
-  /** May be longer than what is in it. */
+  /** May be longer than its content. */
   buffer: Uint8Array;
   length: number;
 }
@@ -44,7 +44,7 @@ export class StdinWriter {
   #takenBytes = 0;
   #isWriting = false;
   #isEnding = false;
-  // Made when needed: most processes are never written to, and hardly a write is refused.
+  // Created when needed: most processes are never written to, and writes are rarely refused.
   #seen: Map<string, Promise<WriteStatus>> | undefined;
   #refused: Set<string> | undefined;
 
@@ -54,14 +54,14 @@ export class StdinWriter {
     this.#limits = limits;
   }
 
-  /** Bytes offered that the kernel has not taken yet. */
+  /** Bytes that the kernel has not accepted yet. */
   get queuedBytes(): number {
     return this.#offeredBytes - this.#takenBytes;
   }
 
   /**
-   * Takes its place in the queue before returning. A write id seen before gets the answer of the first write. One that was refused
-   * may be tried again, but not by being sent again: writes that came after it may have been taken, and it would come after them.
+   * Queues the bytes before returning. A known write id gets the answer of the first write. A refused write may be tried again as a
+   * `first` sending, but not as `again`: later writes may have been accepted, and it would end up behind them.
    */
   write(bytes: Uint8Array, writeId: string | undefined, sending: Sending = 'first'): Promise<WriteStatus> {
     const first = writeId === undefined ? undefined : this.#seen?.get(writeId);
@@ -87,7 +87,7 @@ export class StdinWriter {
     return 'closed';
   }
 
-  /** Nothing more will be read: the process has ended. */
+  /** The process has ended and will read no more input. */
   close(): void {
     const input = this.#input;
     this.#input = undefined;
@@ -109,7 +109,7 @@ export class StdinWriter {
     return done.promise;
   }
 
-  /** Copies, since the caller may use its buffer again before the child has read. A million tiny writes become a few slices. */
+  /** Copies, since the caller may reuse its buffer before the child has read. A million tiny writes become a few slices. */
   #append(bytes: Uint8Array): void {
     const last = this.#queue.at(-1);
     if (last !== undefined && last.length + bytes.length <= sliceBytes) {

@@ -1,20 +1,20 @@
-// How a terminal treats what is typed into it, as far as a writer must know: where lines end, and how long one may be.
-// In canonical mode the kernel silently drops what exceeds the longest line.
+// How a terminal treats its input, as far as a writer must know: where lines end, and how long a line may be.
+// In canonical mode the kernel silently drops the part of a line that exceeds the limit.
 
-/** Characters that a terminal may act upon, and the flags that decide whether it does. 0 stands for a character that is switched off. */
+/** The special characters of a terminal, and the flags that enable them. 0 stands for a disabled character. */
 export interface TerminalSettings {
   readonly isCanonical: boolean;
-  /** Whether signal characters have an effect (ISIG). */
+  /** Whether signal characters take effect (ISIG). */
   readonly hasSignals: boolean;
-  /** Whether the characters beyond POSIX have one (IEXTEN). */
+  /** Whether the characters beyond POSIX take effect (IEXTEN). */
   readonly isExtended: boolean;
-  /** A byte may take the room of three (PARMRK). */
+  /** Whether a byte may take the space of three (PARMRK). */
   readonly marksParity: boolean;
   readonly carriageReturn: 'kept' | 'ignored' | 'lineFeed';
   readonly lineFeed: 'kept' | 'carriageReturn';
   readonly characters: {
     readonly eof: number;
-    /** Beside the line feed. */
+    /** In addition to the line feed. */
     readonly lineEnds: readonly number[];
     readonly signals: readonly number[];
     readonly kill: number;
@@ -24,13 +24,13 @@ export interface TerminalSettings {
   };
 }
 
-/** Longest line in canonical mode beside its end: N_TTY_BUF_SIZE on Linux, MAX_CANON on macOS, less one. */
+/** Longest line in canonical mode, without its line end: N_TTY_BUF_SIZE on Linux, MAX_CANON on macOS, less one. */
 const maxLineBytes = process.platform === 'linux' ? 4_095 : 1_023;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** What a byte does to the line it is typed into. */
+/** The effect of a byte on the current line. */
 const stored = 0;
 const ends = 1;
 const clears = 2;
@@ -40,7 +40,7 @@ const ignored = 5;
 
 export class TerminalModes {
   readonly isCanonical: boolean;
-  /** Undefined when the terminal has none. */
+  /** Undefined when the character is disabled. */
   readonly endOfFile: number | undefined;
   readonly maxLineBytes: number;
   readonly #effects = new Uint8Array(256);
@@ -70,7 +70,7 @@ export class TerminalModes {
   }
 }
 
-/** The settings every terminal starts with. */
+/** The settings that every terminal starts with. */
 export const usualSettings: TerminalSettings = {
   isCanonical: true,
   hasSignals: true,
@@ -92,14 +92,14 @@ export const usualSettings: TerminalSettings = {
 /** A terminal's settings, and a way to give it an end-of-file character. */
 export interface Termios {
   /**
-   * Where asking is slow, `lastKnown` may be older than the program's last change: then it is canonical, with the shortest lines. `recent` is
-   * then a fraction of a second old at most, so that a writer can ask again and again while the terminal is full.
+   * Where a query is slow, `lastKnown` may be older than the program's last change, so it reports canonical mode with the shortest lines;
+   * `recent` is then at most a fraction of a second old, so that a writer can ask repeatedly while the terminal is full.
    */
   modes(age: 'lastKnown' | 'recent' | 'now'): TerminalModes;
   setEndOfFile(character: number): void;
 }
 
-/** Counts what a terminal has of a line that is not complete: what it cannot hand to a reader yet. */
+/** Counts the bytes of the unfinished line that a terminal cannot pass to a reader yet. */
 export class InputLine {
   #bytes = 0;
   #isQuoted = false;
@@ -116,7 +116,7 @@ export class InputLine {
     this.#isQuoted = false;
   }
 
-  /** How many of these bytes can be typed before the line is too long; all of them when it ends in time. */
+  /** How many of these bytes can be typed before the line gets too long; all of them if a line end comes in time. */
   roomFor(bytes: Uint8Array, modes: TerminalModes): number {
     if (this.#bytes + bytes.length <= modes.maxLineBytes) return bytes.length;
     const line = new InputLine();

@@ -1,4 +1,4 @@
-// The few libc functions that Node does not offer, through koffi: the only file that knows the FFI.
+// The few libc functions that Node does not offer, called through koffi. The only file that knows the FFI.
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,11 +15,11 @@ export interface Libc {
   getrlimit(resource: number, limit: BigUint64Array): number;
   setrlimit(resource: number, limit: BigUint64Array): number;
   prctl(option: number, argument: number): number;
-  /** For options that tell something. */
+  /** For options that return a value. */
   prctlGet(option: number, value: Int32Array): number;
-  /** Also of a zombie. */
+  /** Works for zombies too. */
   getsid(pid: number): number;
-  /** Unlike the others it returns the errno itself. */
+  /** Unlike the others, returns the errno itself. */
   posix_spawn(pid: Int32Array, file: string, call: SpawnCall): number;
   actionsInit(actions: Uint8Array): number;
   actionsDestroy(actions: Uint8Array): number;
@@ -36,7 +36,7 @@ export interface Libc {
   mallopt: ((parameter: number, value: number) => number) | undefined;
   /** Absent on musl. */
   malloc_trim: ((keptBytes: number) => number) | undefined;
-  /** Gives the handler there was: an address, or one of the small numbers of signal.h. */
+  /** Returns the previous handler: an address, or one of the small constants of signal.h. */
   signal(number: number, handler: number): number;
   /** Of the last call. */
   errno(): number;
@@ -50,7 +50,7 @@ export interface SpawnCall {
   readonly environment: readonly string[];
 }
 
-/** Machines whose kernel interface has the generic numbers used in this folder. */
+/** Architectures on which the kernel uses the generic constants of this folder. */
 const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong64']);
 
 /** libc, or undefined where koffi or one of the functions is missing, and in worker threads, which see no SIGCHLD. */
@@ -61,12 +61,12 @@ export function loadLibc(): Libc | undefined {
     // oxlint-disable-next-line typescript/no-unsafe-argument -- createRequire is untyped; these are the package's own types
     return bind(createRequire(import.meta.url)('koffi'));
   } catch {
-    return undefined; // not installed for this machine, or an older libc: the portable backend serves
+    return undefined; // not installed for this machine, or libc is too old: the portable backend is used instead
   }
 }
 
 function bind(koffi: typeof Koffi): Libc {
-  const libc = koffi.load(null); // the program itself: glibc and musl alike
+  const libc = koffi.load(null); // the program itself, which works for glibc and musl alike
   const spawn = libc.func(
     'int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)',
   );

@@ -1,6 +1,6 @@
-// A mark that every descendant of a process carries: the soft limit of RLIMIT_RTTIME. It is inherited by fork and kept by
-// exec, setsid and daemons; anybody may set it; /proc shows it to anybody; and it limits only real-time scheduling,
-// here to years. The mark is on this program while it spawns, so the child has it from its first instruction.
+// A mark that every descendant of a process carries: the soft limit of RLIMIT_RTTIME. It is inherited across fork, exec, setsid and
+// daemonizing; setting it needs no privilege; every user can read it in /proc; and it limits only real-time scheduling, here to years.
+// This program sets the mark on itself while it spawns, so the child has it from its first instruction.
 
 import { randomInt } from 'node:crypto';
 import { uptime } from 'node:os';
@@ -13,16 +13,16 @@ const RLIMIT_RTTIME = 15;
 const processDigits = 8;
 const processCount = 10 ** processDigits;
 
-/** Ticks per second in which /proc tells when a process started; fixed by the kernel's interface. */
+/** Ticks per second of start times in /proc; fixed by the kernel's interface. */
 const ticksPerSecond = 100;
 
 export class Lineage {
-  /** First digits of every mark this program makes. */
+  /** First digits of every mark that this program creates. */
   readonly prefix = String(randomInt(10 ** 8, 10 ** 9));
   readonly #libc: Libc;
   readonly #ownLimit = new BigUint64Array(2);
   readonly #markedLimit = new BigUint64Array(2);
-  /** Of no process that carries a mark, in ticks since boot. */
+  /** No process that started before this carries a mark; in ticks since boot. */
   readonly #bornBefore = Math.floor(uptime()) * ticksPerSecond;
   #spawned = 0;
 
@@ -36,7 +36,7 @@ export class Lineage {
     return lineage.#probe() ? lineage : undefined;
   }
 
-  /** Runs `spawn` so that what it spawns, and whatever descends from that, is marked. */
+  /** Runs `spawn` so that the process it spawns and all of its descendants carry the mark. */
   marked<T>(spawn: () => T): { result: T; mark: string } {
     this.#spawned = (this.#spawned + 1) % processCount;
     const mark = this.prefix + String(this.#spawned).padStart(processDigits, '0');
@@ -49,7 +49,7 @@ export class Lineage {
     }
   }
 
-  /** Older than this program's first mark: it need not be asked for one. */
+  /** Whether the process is older than this program's first mark and so cannot carry one. */
   isTooOld({ born }: ProcEntry): boolean {
     return Number(born) < this.#bornBefore;
   }

@@ -1,4 +1,5 @@
-// Children over libc: posix_spawn, real pipes, /dev/ptmx. No thread per process; cost independent of the server's memory.
+// Spawns children through libc: posix_spawn, real pipes, /dev/ptmx. Needs no thread per process; the cost does not grow with the
+// server's memory.
 
 import { closeSync, constants as fsConstants, openSync, writeSync } from 'node:fs';
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
@@ -29,19 +30,19 @@ const TIOCSWINSZ = 0x5414;
 const PR_SET_CHILD_SUBREAPER = 36;
 const PR_GET_CHILD_SUBREAPER = 37;
 
-/** Longest that following trees keeps the event loop in one turn, in milliseconds: thousands of trees may be ended at once. */
+/** Longest that following trees may block the event loop in one turn, in milliseconds: thousands of trees may be ended at once. */
 const sliceMs = 1;
 
-/** Bytes read at a time: a chunk's size, and what a pipe holds by default. One buffer serves every child, since reads are copied at once. */
+/** Bytes per read: a chunk's size, and a pipe's default capacity. All children share one buffer, since reads are copied immediately. */
 const readBytes = 64 * 1024;
 
 interface Wiring {
   readonly stdio: Stdio;
   /** Descriptors that only the child needs. */
   readonly childFds: readonly number[];
-  /** Takes over our own descriptors. */
+  /** Takes ownership of our descriptors. */
   readonly connect: (events: ChildEvents) => Omit<ChildParts, 'pid' | 'tree'>;
-  /** Frees our own descriptors when there is no child. */
+  /** Our descriptors, to be closed when the spawn fails. */
   readonly ownFds: readonly number[];
 }
 
@@ -90,7 +91,7 @@ export class LinuxBackend implements Backend {
     return child;
   }
 
-  /** On its own, so that nothing that lives as long as the child shares a closure with its environment. */
+  /** A separate method, so that no closure that lives as long as the child retains its environment. */
   #spawnMarked(execution: Execution): { readonly result: number | string; readonly mark: string | undefined } {
     const spawn = () => this.#spawner.spawn(execution);
     return this.#lineage?.marked(spawn) ?? { result: spawn(), mark: undefined };
@@ -106,7 +107,7 @@ export class LinuxBackend implements Backend {
     await this.#watchdog.close(isGone ? 'gone' : 'left');
   }
 
-  /** How trees are found, and who gets what has lost its parents. */
+  /** Decides how trees are found and whether this program adopts orphans. */
   #followTrees(wanted: ProgramSettings['orphans']): TreeFinder {
     const { prefix = 'none' } = this.#lineage ?? {};
     const isTooOld = (entry: ProcEntry) => this.#lineage?.isTooOld(entry) ?? true;
@@ -115,7 +116,7 @@ export class LinuxBackend implements Backend {
     }
     if (wanted === 'adopt') this.#libc.prctl(PR_SET_CHILD_SUBREAPER, 1);
     const setting = new Int32Array(1);
-    this.#libc.prctlGet(PR_GET_CHILD_SUBREAPER, setting); // another part of this program may have asked for it
+    this.#libc.prctlGet(PR_GET_CHILD_SUBREAPER, setting); // another part of this program may have set it
     const adopts = process.pid === 1 || setting[0] === 1;
     const isStarted = (pid: number) => this.#reaper.isWatched(pid) || this.#watchdog.pid === pid;
     const slices = new Slices(sliceMs);
@@ -150,18 +151,18 @@ export class LinuxBackend implements Backend {
     };
   }
 
-  /** Reading and writing end. Frees what the caller has opened for the same child when there is none. */
+  /** Returns the reading and the writing end. On failure, closes what the caller has opened for the same child. */
   #pipe(opened: readonly number[]): [number, number] {
     const fds = new Int32Array(2);
     if (this.#libc.pipe2(fds, O_CLOEXEC) !== 0) {
       const errno = errnoName(this.#libc.errno());
       opened.forEach((fd) => closeSync(fd));
-      throw spawnFailed('outOfResources', `no pipe for the process: ${errno}`);
+      throw spawnFailed('outOfResources', `cannot create a pipe: ${errno}`);
     }
     return [fds[0] ?? -1, fds[1] ?? -1];
   }
 
-  /** The reading end of a pipe that holds these bytes and their end. They are few enough for the pipe to take them at once. */
+  /** The reading end of a pipe that holds these bytes followed by end-of-file. They are few enough to fit into the pipe at once. */
   #filledPipe(bytes: Uint8Array, { childFds, ownFds }: Wiring): number {
     const [reading, writing] = this.#pipe([...childFds, ...ownFds]);
     writeSync(writing, bytes);
@@ -190,7 +191,7 @@ export class LinuxBackend implements Backend {
       opened.push(master);
       const name = Buffer.alloc(128);
       if (this.#libc.unlockpt(master) !== 0 || this.#libc.ptsname_r(master, name, name.length) !== 0) {
-        throw spawnFailed('outOfResources', `no terminal for the process: ${errnoName(this.#libc.errno())}`);
+        throw spawnFailed('outOfResources', `cannot open a terminal: ${errnoName(this.#libc.errno())}`);
       }
       const path = name.toString('latin1', 0, name.indexOf(0));
       const slave = openSync(path, flags);
@@ -211,7 +212,7 @@ export class LinuxBackend implements Backend {
     } catch (error) {
       opened.forEach((fd) => closeSync(fd));
       const errno = errnoOf(error);
-      throw errno === undefined ? error : spawnFailed('outOfResources', `no terminal for the process: ${errno}`, error);
+      throw errno === undefined ? error : spawnFailed('outOfResources', `cannot open a terminal: ${errno}`, error);
     }
   }
 

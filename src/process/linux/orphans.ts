@@ -1,5 +1,5 @@
-// Where processes go that lose their parents: to this program when it adopts them (PR_SET_CHILD_SUBREAPER, or init itself), otherwise to
-// one of its own ancestors. Looking there costs what these have as children, not what the machine runs.
+// Finds orphans: the kernel gives them to this program if it adopts them (PR_SET_CHILD_SUBREAPER, or as init), otherwise to one of its
+// ancestors. The cost grows with the number of children there, not with the number of processes on the machine.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProcEntry, childrenOf, childrenOfThread, readLineage, readLinuxEntry } from '../end/proc-files.js';
@@ -7,48 +7,48 @@ import { addTo } from '../end/proc-table.js';
 import type { Freshness } from '../end/process-tree.js';
 import type { Slices } from '../end/slices.js';
 
-/** Living processes that may be orphans of ours, at one moment. */
+/** Live processes that may be orphans of ours, at one moment. */
 export interface OrphanLook {
-  /** By the mark they carry. */
+  /** Pids by the mark that the processes carry. */
   readonly marked: ReadonlyMap<string, readonly number[]>;
-  /** Adopted by this program without a mark of ours: its own other children, and descendants that changed their limits. */
+  /** Children of this program without a mark of ours: children of other code, and adopted descendants that changed their limits. */
   readonly unmarked: readonly ProcEntry[];
-  /** False when one may have been missed. */
+  /** False when an orphan may have been missed. */
   readonly isCertain: boolean;
 }
 
 export interface OrphanOptions {
-  /** Whether orphans come to this program. */
+  /** Whether this program adopts orphans. */
   readonly adopts: boolean;
-  /** First digits of every mark that this program makes. */
+  /** First digits of every mark that this program creates. */
   readonly prefix: string;
-  /** Whether an unreaped child of this program was started by Sluice: it is not an orphan. */
+  /** Whether an unreaped child of this program was started by Sluice, and so is not an orphan. */
   readonly isStarted: (pid: number) => boolean;
   readonly sessionOf: (pid: number) => number;
-  /** Older processes carry no mark of ours. */
+  /** Whether a process is too old to carry a mark of ours. */
   readonly isTooOld: (entry: ProcEntry) => boolean;
   readonly slices: Pick<Slices, 'run'>;
 }
 
 /**
- * After a list of thousands of children, which takes a millisecond or two to read, the next look waits some twenty times as long: listing
- * must not be all that is done. The rest follows the number of children, not the time taken, which on a busy machine says little.
+ * Reading a list of thousands of children takes a millisecond or two. The next look then waits some twenty times as long, so that listing
+ * does not take all the time. The pause depends on the number of children, since the time taken says little on a busy machine.
  */
 const longList = 3_000;
 const restMsPerChild = 0.01;
 const longestRestMs = 50;
 
-/** Lists read for one look at most: where processes come and go during each of them, one more proves nothing new. */
+/** Most lists read for one look: where processes start and end during each of them, another list proves nothing new. */
 const mostPasses = 20;
 
 export class Orphans {
   readonly #options: OrphanOptions;
-  /** Marks of adopted children. They keep their pids until this program collects them, so a pid names one process here. */
+  /** Marks of adopted children. They keep their pids until this program reaps them, so a pid identifies one process here. */
   readonly #adopted = new Map<number, string>();
   #current: Promise<OrphanLook> | undefined;
-  /** Begun in this very step of the program: nothing can have been born since. */
+  /** The look began in this very tick, so no process can have started since. */
   #isNew = false;
-  /** A look that has not begun yet: it serves everything that asks until then. */
+  /** A look that has not begun yet; it serves every caller until it does. */
   #next: Promise<OrphanLook> | undefined;
   #notBefore = 0;
 
@@ -93,17 +93,17 @@ export class Orphans {
     return lineage;
   }
 
-  /** Whether this exited child of ours is an orphan from one of our trees: it is in the session of an unreaped leader, or carries a mark. */
+  /** Whether this exited child is an orphan from one of our trees: it is in the session of an unreaped leader, or carries a mark. */
   isOurs(pid: number): boolean {
     const { isStarted, sessionOf } = this.#options;
     try {
       return isStarted(sessionOf(pid)) || this.markOf(pid) !== undefined;
     } catch {
-      return false; // out of descriptors: a later sweep collects it
+      return false; // out of descriptors: a later sweep reaps it
     }
   }
 
-  /** This adopted child was collected: its pid may have a new owner. */
+  /** This adopted child has been reaped: its pid may now belong to another process. */
   collected(pid: number): void {
     this.#adopted.delete(pid);
   }
@@ -111,45 +111,45 @@ export class Orphans {
   /** Pids of possible orphans, as of now. */
   list(): number[] {
     const { adopts, isStarted } = this.#options;
-    // The kernel gives orphans to the first thread. Only this program collects its own children, so nothing is missing in this list.
+    // The kernel gives orphans to the first thread. Only this program reaps its own children, so the list is complete.
     const pids = adopts ? childrenOfThread(process.pid, process.pid) : ancestors().flatMap((ancestor) => childrenOf(ancestor));
     if (pids.length >= longList) this.#notBefore = performance.now() + Math.min(restMsPerChild * pids.length, longestRestMs);
     return adopts ? pids.filter((pid) => !isStarted(pid)) : pids;
   }
 
   /**
-   * Lists until a list holds nothing new. A process that dies while it is judged has given its children away after the list was read;
-   * when all that were listed have been judged, the next list holds what they left.
+   * Reads the list until it holds nothing new. The children of a process that dies while it is checked are reparented after the list was
+   * read; once all listed processes have been checked, the next list contains those children.
    */
   *#looking(): Generator<void, OrphanLook> {
     const marked = new Map<string, number[]>();
     const unmarked: ProcEntry[] = [];
-    const judged = new Set<number>();
+    const checked = new Set<number>();
     for (let pass = 0; pass < mostPasses; pass += 1) {
-      const unjudged = this.list().filter((pid) => !judged.has(pid));
-      if (unjudged.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
-      let isStill = this.#options.adopts;
-      for (const pid of unjudged) {
-        judged.add(pid);
+      const unchecked = this.list().filter((pid) => !checked.has(pid));
+      if (unchecked.length === 0 && (pass > 0 || this.#options.adopts)) return { marked, unmarked, isCertain: true };
+      let isStable = this.#options.adopts;
+      for (const pid of unchecked) {
+        checked.add(pid);
         const entry = readLinuxEntry(pid);
         const mark = entry === undefined || entry.isZombie || !this.#mayCarry(entry) ? undefined : this.markOf(pid);
         if (mark !== undefined) addTo(marked, mark, pid);
         else if (entry?.isZombie === false) unmarked.push(entry);
-        else isStill = false;
+        else isStable = false;
         yield;
       }
-      if (isStill) return { marked, unmarked, isCertain: true };
+      if (isStable) return { marked, unmarked, isCertain: true };
     }
     return { marked, unmarked, isCertain: false };
   }
 
-  /** A marked child of a program that adopts none was started by another thread in the instant of a spawn, and is not ours to end. */
+  /** If this program adopts no orphans, a marked child of it was started by another thread during a spawn, and must not be ended. */
   #mayCarry(entry: ProcEntry): boolean {
     return !this.#options.isTooOld(entry) && (this.#options.adopts || entry.ppid !== process.pid);
   }
 }
 
-/** This program's parents, up to init. */
+/** This program's ancestors, up to init. */
 function ancestors(): ProcEntry[] {
   const found: ProcEntry[] = [];
   for (let pid = process.ppid; pid > 0;) {
@@ -161,5 +161,5 @@ function ancestors(): ProcEntry[] {
   return found;
 }
 
-/** Deeper nests of parents are not known. */
+/** Far deeper than any known nesting of processes. */
 const mostAncestors = 100;

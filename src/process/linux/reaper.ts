@@ -1,4 +1,4 @@
-// Collects the exit status of our children, and orphans that came to this program; the children that it has besides are left alone.
+// Reaps our children and adopted orphans, and leaves the children of other code in this program alone.
 
 import type { Clock, Timer } from '../../base/clock.js';
 import type { WaitStatus } from '../child.js';
@@ -11,23 +11,23 @@ const WEXITED = 4;
 const WNOWAIT = 0x01000000;
 const P_ALL = 0;
 
-/** Where siginfo_t has the pid of the child. */
+/** Offset of the child's pid in siginfo_t. */
 const pidOffset = 16;
 
-/** SIGCHLD announces every exit; this look catches one that other code's signal handling swallowed, or collected for itself. */
+/** SIGCHLD announces every exit; the sweep catches one whose signal other code swallowed, or that other code reaped. */
 const sweepMs = 1_000;
 
-/** Children looked at in one sweep: thousands at once would keep the event loop. */
+/** Children checked in one sweep: thousands at once would block the event loop. */
 const sweepCount = 256;
 
-/** Longest that collecting keeps the event loop in one turn, in milliseconds: thousands of processes may end at once. */
+/** Longest that reaping may block the event loop in one turn, in milliseconds: thousands of processes may end at once. */
 const sliceMs = 1;
 
-/** Orphans that come to this program. */
+/** Orphans that this program adopts. */
 export interface AdoptedOrphans {
   /** Whether this child of ours is an orphan from one of our trees. */
   isOurs(pid: number): boolean;
-  /** It was collected: its pid may have a new owner. */
+  /** The orphan has been reaped: its pid may now belong to another process. */
   collected(pid: number): void;
 }
 
@@ -41,26 +41,26 @@ export class Reaper {
   #ownMaxRssKib = 0;
   readonly #collect = () => this.#collectExited();
   #isCollecting = false;
-  /** Also what keeps the program alive while a child runs: a signal listener does not. */
+  /** Also keeps the program alive while a child runs, which a signal listener does not. */
   #sweep: Timer | undefined;
-  /** Undefined where orphans go elsewhere. */
+  /** Undefined when this program does not adopt orphans. */
   #orphans: AdoptedOrphans | undefined;
   #strangers: Timer | undefined;
 
   constructor(libc: Libc, clock: Clock) {
     this.#libc = libc;
     this.#clock = clock;
-    // One listener per server in this program is meant, so Node's warning of a leak must count them in.
+    // One listener per server in this program is intended, so Node's leak warning must allow for it.
     process.setMaxListeners(process.getMaxListeners() + 1);
     process.on('SIGCHLD', this.#collect);
   }
 
-  /** From now on orphans come to this program, and are collected. */
+  /** From now on, adopted orphans are reaped too. */
   adopt(orphans: AdoptedOrphans): void {
     this.#orphans = orphans;
   }
 
-  /** Whether this is a child that is being watched: it keeps its pid until it is collected here. */
+  /** Whether this is a watched child, which keeps its pid until it is reaped here. */
   isWatched(pid: number): boolean {
     return this.#live.has(pid);
   }
@@ -88,7 +88,7 @@ export class Reaper {
   #armSweep(): void {
     this.#sweep = this.#clock.after(sweepMs, () => {
       this.#sweep = undefined;
-      // By name, because a child that was collected elsewhere is in no peek. Those looked at go to the end, so that each has its turn.
+      // One by one, because a peek does not show a child that other code has reaped. Checked children move to the end, so all get a turn.
       for (const [pid, ended] of [...this.#live].slice(0, sweepCount)) {
         this.#live.delete(pid);
         this.#live.set(pid, ended);
@@ -99,11 +99,11 @@ export class Reaper {
   }
 
   #collectExited(): void {
-    if (this.#isCollecting) return; // a slice of it is under way
+    if (this.#isCollecting) return; // a slice is under way
     this.#isCollecting = true;
-    const isOver = this.#collectSlice();
-    this.#isCollecting = !isOver;
-    if (!isOver) {
+    const isDone = this.#collectSlice();
+    this.#isCollecting = !isDone;
+    if (!isDone) {
       setImmediate(() => {
         this.#isCollecting = false;
         this.#collectExited();
@@ -114,7 +114,10 @@ export class Reaper {
     }
   }
 
-  /** Peeks at any exited child, which costs the same for one live child and for a thousand, and collects it when it is ours. False when there is more to do. */
+  /**
+   * Peeks at any exited child, which costs the same whether one child is alive or a thousand, and reaps it if it is ours. False when there
+   * is more to do.
+   */
   #collectSlice(): boolean {
     for (const endsAt = performance.now() + sliceMs; performance.now() < endsAt;) {
       this.#info.fill(0);
@@ -124,7 +127,7 @@ export class Reaper {
       if (this.#live.has(pid)) this.#reap(pid);
       else if (this.#orphans?.isOurs(pid) === true) this.#collectOrphan(pid);
       else {
-        // A child of other code in this program hides ours from the peek until that code collects it.
+        // A child of other code in this program hides ours from the peek until that code reaps it.
         this.#reapAll();
         if (this.#orphans !== undefined && this.#strangers === undefined) this.#watchStrangers(new Set());
         return true;
@@ -139,8 +142,8 @@ export class Reaper {
   }
 
   /**
-   * An orphan that changed its limits cannot be told from a child of other code in this program. One that is still not collected a
-   * sweep later has no other owner: Node collects its own children within a turn of the event loop.
+   * An orphan that changed its limits looks like a child of other code in this program. One that is still not reaped a sweep later has no
+   * other owner: Node reaps its own children within a turn of the event loop.
    */
   #watchStrangers(seen: ReadonlySet<number>): void {
     this.#strangers = this.#clock.afterIdle(sweepMs, () => {
@@ -163,7 +166,7 @@ export class Reaper {
         (pid) => !this.#live.has(pid) && readLinuxEntry(pid)?.isZombie === true,
       );
     } catch {
-      return []; // out of descriptors: the next sweep makes up for it
+      return []; // out of descriptors: the next sweep will find them
     }
   }
 
@@ -176,7 +179,7 @@ export class Reaper {
     if (result === 0) return; // still running
     const ended = this.#live.get(pid);
     this.#live.delete(pid);
-    // Anything but our pid means that somebody else collected it: how it ended will never be known.
+    // Any other result means that other code reaped the child, so its exit status is lost.
     ended?.(result === pid ? this.#decode(this.#status[0] ?? 0) : { kind: 'lost' });
   }
 
@@ -192,9 +195,9 @@ export class Reaper {
     return { kind: 'signal', signal: signalName(signal), resources };
   }
 
-  /** Until its exec a child shares our memory, so the kernel's figure is never below ours: only one above it tells about the child. */
+  /** Until its exec a child shares our memory, so the kernel never reports less than our own peak: only a higher value is the child's. */
   #isAboveOwn(maxRssKib: number): boolean {
-    if (maxRssKib > this.#ownMaxRssKib) this.#ownMaxRssKib = process.resourceUsage().maxRSS; // it only grows, and asking is dear
+    if (maxRssKib > this.#ownMaxRssKib) this.#ownMaxRssKib = process.resourceUsage().maxRSS; // it only grows, and the call is expensive
     return maxRssKib > this.#ownMaxRssKib;
   }
 

@@ -1,4 +1,4 @@
-// posix_spawn with everything a child of ours needs. It does not copy the server's page tables, so its cost does not grow with memory.
+// Calls posix_spawn with everything that a child needs. It does not copy the server's page tables, so its cost does not grow with memory.
 
 import { constants } from 'node:os';
 import { signalNumber } from '../end/signals.js';
@@ -10,7 +10,7 @@ const SETSIGDEF = 0x04;
 const SETSIGMASK = 0x08;
 const SETSID = 0x80;
 
-/** What becomes of the child's descriptors 0, 1 and 2; all others but `fd3` are closed. */
+/** The child's descriptors 0, 1 and 2; all others except `fd3` are closed. */
 export type Stdio =
   | { readonly kind: 'terminal'; readonly path: string }
   | { readonly kind: 'pipes'; readonly stdin: number | undefined; readonly stdout: number; readonly stderr: number };
@@ -21,7 +21,7 @@ export interface Execution {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdio: Stdio;
-  /** Ours that becomes the child's descriptor 3. */
+  /** Our descriptor that becomes the child's descriptor 3. */
   readonly fd3: number | undefined;
 }
 
@@ -35,11 +35,11 @@ export class Spawner {
   readonly #actions = Buffer.alloc(512);
   readonly #pid = new Int32Array(1);
 
-  /** Children ignore those signals from their start on, and so does this program: what is ignored can only be inherited. */
+  /** Children ignore these signals from the start, and so does this program: an ignored signal can only be inherited. */
   constructor(libc: Libc, ignoredSignals: readonly string[]) {
     this.#libc = libc;
     libc.attributesInit(this.#attributes);
-    // Node ignores SIGPIPE and may block others; a child must start as from a shell.
+    // Node ignores SIGPIPE and may block other signals; a child must start as it would from a shell.
     const reset = Buffer.alloc(128, 0xff);
     for (const number of ignoredSignals.map(signalNumber)) {
       libc.signal(number, SIG_IGN);
@@ -50,7 +50,7 @@ export class Spawner {
     libc.setFlags(this.#attributes, SETSID | SETSIGDEF | SETSIGMASK);
   }
 
-  /** The pid of the new session leader, or the name of the errno that stopped it. */
+  /** Returns the pid of the new session leader, or the name of the errno. */
   spawn(execution: Execution): number | string {
     const { file, argv, cwd, env, stdio, fd3 } = execution;
     const libc = this.#libc;
@@ -59,7 +59,7 @@ export class Spawner {
     try {
       libc.addChdir(actions, cwd);
       if (stdio.kind === 'terminal') {
-        // A session leader without a terminal that opens one gets it as its controlling terminal.
+        // The first terminal that a session leader opens becomes its controlling terminal.
         libc.addOpen(actions, 0, stdio.path, O_RDWR, 0);
         libc.addDup2(actions, 0, 1);
         libc.addDup2(actions, 0, 2);
@@ -70,7 +70,7 @@ export class Spawner {
         libc.addDup2(actions, stdio.stderr, 2);
       }
       if (fd3 !== undefined) libc.addDup2(actions, fd3, 3); // last, because 3 may be one of the others
-      libc.addCloseFrom?.(actions, fd3 === undefined ? 3 : 4); // against descriptors that the program around us left inheritable
+      libc.addCloseFrom?.(actions, fd3 === undefined ? 3 : 4); // the embedding program may have left descriptors inheritable
       const environment = Object.entries(env).map(([name, value]) => `${name}=${value}`);
       const call = { actions, attributes: this.#attributes, argv, environment };
       let errno = libc.posix_spawn(this.#pid, file, call);

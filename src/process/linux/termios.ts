@@ -1,4 +1,4 @@
-// A terminal's settings by ioctl, in the kernel's own layout.
+// Reads and changes a terminal's settings by ioctl, in the kernel's struct layout.
 
 import { type Termios, TerminalModes } from '../input/terminal-modes.js';
 import type { Libc } from './libc.js';
@@ -18,13 +18,13 @@ const ISIG = 0x1;
 const ICANON = 0x2;
 const IEXTEN = 0x8000;
 
-/** Places in the list of characters. */
+/** Indexes into the array of characters. */
 const [VINTR, VQUIT, VERASE, VKILL, VEOF] = [0, 1, 2, 3, 4];
 const [VSUSP, VEOL, VWERASE, VLNEXT, VEOL2] = [10, 11, 14, 15, 16];
 
 export class LinuxTermios implements Termios {
   readonly #libc: Libc;
-  /** Asked of the master, the kernel tells and changes the settings of the slave. */
+  /** An ioctl on the master reads and changes the settings of the slave. */
   readonly #master: number;
   #raw: Buffer = Buffer.alloc(termiosBytes);
   #modes: TerminalModes | undefined;
@@ -49,7 +49,7 @@ export class LinuxTermios implements Termios {
 
   #read(): Buffer {
     const raw = Buffer.alloc(termiosBytes);
-    // Only a master that is closed cannot tell; then nothing can be written either, and the last settings do.
+    // This fails only for a closed master, to which nothing can be written anyway: the last settings will do.
     return this.#libc.ioctl(this.#master, TCGETS, 'void *', raw) === 0 ? raw : this.#raw;
   }
 }
@@ -57,7 +57,7 @@ export class LinuxTermios implements Termios {
 function modesOf(raw: Buffer): TerminalModes {
   const iflag = raw.readUInt32LE(iflagAt);
   const lflag = raw.readUInt32LE(lflagAt);
-  const character = (place: number) => raw[charactersAt + place] ?? 0;
+  const character = (index: number) => raw[charactersAt + index] ?? 0;
   return new TerminalModes({
     isCanonical: (lflag & ICANON) !== 0,
     hasSignals: (lflag & ISIG) !== 0,

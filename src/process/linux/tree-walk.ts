@@ -1,5 +1,5 @@
-// Finds a tree by following it: from its leader, and from what has lost its parents, down the kernel's lists of children.
-// The cost is that of the tree, whatever else the machine runs.
+// Finds a tree by following the kernel's lists of children down from its leader and from its orphans.
+// The cost depends on the size of the tree, not on what else the machine runs.
 
 import { existsSync } from 'node:fs';
 import { type ProcEntry, childrenOf, readLinuxEntry } from '../end/proc-files.js';
@@ -7,7 +7,7 @@ import { type Found, type Freshness, type Kin, type TreeFinder, signalPid } from
 import type { Slices } from '../end/slices.js';
 import type { OrphanLook, Orphans } from './orphans.js';
 
-/** Longest that a chase keeps the event loop, in milliseconds: hundreds of looks at a short list. */
+/** Longest that a chase may block the event loop, in milliseconds: enough to read a short list hundreds of times. */
 const chaseMs = 5;
 
 type Adopted = Pick<Orphans, 'look' | 'list' | 'markOf' | 'expire'>;
@@ -61,7 +61,7 @@ function* walk(kin: Kin, orphans: OrphanLook): Generator<void, Found> {
   let isCertain = orphans.isCertain;
   for (const pid of queue) {
     const entry = readLinuxEntry(pid);
-    // What has died since the orphans were looked at may have left children that are not among them.
+    // A process that has died since the look at the orphans may have left children that are not among them.
     if (entry === undefined || entry.isZombie) isCertain = false;
     else {
       members.push(entry);
@@ -74,18 +74,18 @@ function* walk(kin: Kin, orphans: OrphanLook): Generator<void, Found> {
   return { members, isCertain, isPidReused };
 }
 
-/** Members that are known as such by themselves; the others descend from them. */
+/** Members that are recognised directly; all others descend from them. */
 function seedsOf(kin: Kin, { marked, unmarked }: OrphanLook, isPidReused: boolean): number[] {
   const seeds = new Set(kin.mark === undefined ? [] : marked.get(kin.mark));
   if (!kin.isLeaderReaped) seeds.add(kin.pid);
   for (const [pid, born] of kin.known) if (!seeds.has(pid) && exists(pid) && readLinuxEntry(pid)?.born === born) seeds.add(pid);
-  // A process in the leader's group or session got there through the leader.
+  // Only descendants of the leader can be in its group or session.
   const isRelated = ({ pgid, session }: ProcEntry) => pgid === kin.pid || session === kin.pid;
   if (!isPidReused) for (const entry of unmarked) if (isRelated(entry)) seeds.add(entry.pid);
   return [...seeds];
 }
 
-/** A tenth of what it costs to fail to read about a process. */
+/** Costs a tenth of a failed read of the process's entry. */
 function exists(pid: number): boolean {
   return existsSync(`/proc/${pid}`);
 }

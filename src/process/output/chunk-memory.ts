@@ -1,22 +1,21 @@
-// Memory for what a log retains, used again for the next chunk. Left to the collector it is found late: a flood through a log of one megabyte
-// took another six.
+// Recycles the memory of log chunks. The garbage collector would free it too late: a flood through a log of one megabyte took another six.
 
-/** Largest piece of output in one entry; also what Codex's client takes without trouble. */
+/** Largest chunk of output in one entry; Codex's client handles this size without problems. */
 export const chunkBytes = 64 * 1024;
 
-/** As many as a log of the default size evicts and takes again. */
+/** The number of chunks in a log of the default size, which evicts and refills them. */
 const spareChunks = 16;
 
 const spare: Uint8Array[] = [];
 
-/** Small ones are cut from Node's pool, which costs a fifth of memory of their own; none is filled with zeros first. */
+/** Small copies come from Node's pool, which costs a fifth of separate allocations; none is zero-filled first. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   const copy = (bytes.length === chunkBytes ? spare.pop() : undefined) ?? Buffer.allocUnsafe(bytes.length);
   copy.set(bytes);
   return copy;
 }
 
-/** Takes back a copy that nobody else has. */
+/** Takes back a copy to which no other reference exists. */
 export function reuse(copy: Uint8Array): void {
   if (copy.length === chunkBytes && spare.length < spareChunks) spare.push(copy);
 }

@@ -1,21 +1,21 @@
-// A lossless cursor on a log: takes entry after entry at its own pace.
+// A lossless cursor on a log, which takes entries in order at its own pace.
 
 import type { Seq } from '../../protocol/index.js';
 import type { LogEntry, OutputLog } from './output-log.js';
 
-/** An entry, and how many bytes were gone before it when the cursor was opened too late. */
+/** An entry, and how many bytes before it had already been evicted. */
 export interface Taken {
   readonly entry: LogEntry;
   readonly droppedBytes: number;
 }
 
-/** Where a reader stands: the number of an entry, and the bytes up to and including it. */
+/** A reader's position: the number of an entry, and the bytes of all streams up to and including it. */
 export interface Position {
   readonly seq: Seq;
   readonly offset: number;
 }
 
-/** When an entry counts as read: once taken, or only once the taker has acknowledged it. */
+/** When an entry counts as read: once it is taken, or only once it is acknowledged. */
 export type Settlement = 'taken' | 'acknowledged';
 
 export class LogReader {
@@ -24,9 +24,9 @@ export class LogReader {
   readonly #settlement: Settlement;
   /** Last entry taken. */
   #taken: Position;
-  /** Last entry that is done with: everything after it is kept and counts as unread. */
+  /** Last entry that counts as read: everything after it is kept and counts as unread. */
   #settled: Position;
-  /** Taken and not yet acknowledged, oldest first. */
+  /** Taken but not yet acknowledged, oldest first. */
   #outstanding: Position[] = [];
   #isClosed = false;
 
@@ -50,11 +50,11 @@ export class LogReader {
   /** The next entry, or undefined when there is none yet. */
   take(): Taken | undefined {
     const next = this.#isClosed ? undefined : this.#log.after(this.#taken.seq);
-    if (next !== undefined) this.#log.handOut(next.seq); // before it is settled, and so perhaps evicted
+    if (next !== undefined) this.#log.handOut(next.seq); // before it is settled, since it may then be evicted
     return this.borrow();
   }
 
-  /** The same, for whoever is done with the bytes before anything more is written to the log: their memory is used again. */
+  /** Like `take`, for a caller that has finished with the bytes before the next append to the log, which may reuse their memory. */
   borrow(): Taken | undefined {
     const entry = this.#isClosed ? undefined : this.#log.after(this.#taken.seq);
     if (entry === undefined) return undefined;
@@ -65,7 +65,7 @@ export class LogReader {
     return { entry, droppedBytes };
   }
 
-  /** Waits for the next entry; undefined once the reader was closed. */
+  /** Waits for the next entry; undefined once the reader is closed. */
   async next(): Promise<Taken | undefined> {
     for (;;) {
       const taken = this.take();
@@ -74,30 +74,30 @@ export class LogReader {
     }
   }
 
-  /** Resolves when it is worth trying to take again. Takes nothing, so whoever stops waiting has lost nothing. */
+  /** Resolves when it is worth calling `take` again. It takes nothing itself, so a caller that stops waiting loses nothing. */
   changed(): Promise<void> {
     return this.#log.changed();
   }
 
-  /** The same, called in the very moment, and once. */
+  /** Like `changed`, but calls `listener` synchronously, and once. */
   onceChanged(listener: () => void): void {
     this.#log.onceChanged(listener);
   }
 
-  /** Everything up to `seq` has arrived where it should. Numbers that were not taken are ignored. */
+  /** Everything up to `seq` has arrived. Entries that were not taken are ignored. */
   acknowledge(seq: Seq): void {
     const count = this.#outstanding.findLastIndex((position) => position.seq <= seq) + 1;
     const last = this.#outstanding.splice(0, count).at(-1);
     if (last !== undefined) this.#settle(last);
   }
 
-  /** What was taken after `seq` did not arrive: take it again. What arrived still waits for its acknowledgement. */
+  /** Entries taken after `seq` did not arrive and will be taken again. Entries that arrived still need to be acknowledged. */
   rewind(seq: Seq): void {
     this.#outstanding = this.#outstanding.filter((position) => position.seq <= seq);
     this.#taken = this.#outstanding.at(-1) ?? this.#settled;
   }
 
-  /** The log forgets the reader: it neither pins entries nor holds the process back any more. */
+  /** Detaches the reader from the log: it no longer keeps entries from eviction or holds the process. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,5 +1,5 @@
-// The one copy of what a process wrote: sequenced, bounded in bytes and entries, read by any number of cursors.
-// The first bytes of each stream are kept for good, the last ones as far as the bounds allow; between them may be a hole.
+// The only copy of a process's output: sequenced, bounded in bytes and entries, read by any number of cursors.
+// The first bytes of each stream are never evicted, the last ones are kept as far as the bounds allow; between them there may be a hole.
 
 import type { Clock } from '../../base/clock.js';
 import { Ring } from '../../base/ring.js';
@@ -8,11 +8,11 @@ import { copyOf, reuse } from './chunk-memory.js';
 import { LogReader, type Position, type Settlement } from './log-reader.js';
 
 export interface Retention {
-  /** Output held per process. */
+  /** Output retained per process. */
   readonly retainedBytes: number;
-  /** Entries held per process: bounds what thousands of tiny writes cost beside their bytes. */
+  /** Entries retained per process: bounds the overhead of thousands of tiny writes. */
   readonly retainedEntries: number;
-  /** The part of `retainedBytes` kept for the beginning of each stream. */
+  /** The part of `retainedBytes` reserved for the beginning of each stream. */
   readonly headBytes: number;
 }
 
@@ -22,7 +22,7 @@ export type LogEntry =
   | { readonly kind: 'exited'; readonly seq: Seq; readonly offset: number; readonly ending: Ending }
   | { readonly kind: 'closed'; readonly seq: Seq; readonly offset: number; readonly survivors: readonly number[] };
 
-/** What is retained after a cursor, across holes; a bound in bytes may end it before the end of the log. */
+/** The retained entries after a cursor, across holes; a byte limit may end the page before the end of the log. */
 export interface LogPage {
   readonly entries: readonly LogEntry[];
   readonly nextSeq: Seq;
@@ -30,11 +30,11 @@ export interface LogPage {
   readonly fromBytes: number;
   /** Bytes of all streams before `nextSeq`. */
   readonly nextBytes: number;
-  /** Bytes missing between the two. */
+  /** Bytes between the two that have been evicted. */
   readonly droppedBytes: number;
 }
 
-/** Memory of one entry beside its bytes: the entry, the view of its bytes, and its place in a list. An estimate. */
+/** Estimated memory of one entry besides its bytes: the entry, the view of its bytes, and its slot in a list. */
 const entryBytes = 200;
 
 interface StreamCount {
@@ -44,16 +44,16 @@ interface StreamCount {
 
 export class OutputLog {
   readonly #retention: Retention;
-  /** Never evicted: the beginning of each stream, and the events. In order of seq. */
+  /** Never evicted: the beginning of each stream, and the events. Ordered by seq. */
   readonly #kept: LogEntry[] = [];
-  /** Evicted from the front. In order of seq. */
+  /** Evicted from the front. Ordered by seq. */
   readonly #tail = new Ring<LogEntry>();
   #nextSeq: Seq = 1;
-  /** Up to here somebody may have kept the bytes of an entry, and their memory is not used again. */
+  /** Callers may hold the bytes of entries up to this one, so their memory is not reused. */
   #handedOut: Seq = 0;
   #totalBytes = 0;
   #retainedBytes = 0;
-  // Thousands of ended processes are kept, most of which wrote to one stream or none: lists and members instead of sets and maps.
+  // Thousands of closed processes are kept, and most wrote to one stream or none: arrays and properties are smaller than sets and maps.
   readonly #streams: { [stream in Stream]?: StreamCount } = {};
   #endedStreams: Stream[] = [];
   #readers: LogReader[] = [];
@@ -68,7 +68,7 @@ export class OutputLog {
     return this.#nextSeq;
   }
 
-  /** Bytes ever appended. */
+  /** Bytes appended so far, evicted ones included. */
   get totalBytes(): number {
     return this.#totalBytes;
   }
@@ -81,12 +81,12 @@ export class OutputLog {
     return this.#retainedBytes;
   }
 
-  /** What the log takes in memory, about: many small entries take more than their bytes. */
+  /** Approximate memory of the log: many small entries take more than their bytes. */
   get keptBytes(): number {
     return this.#retainedBytes + (this.#kept.length + this.#tail.length) * entryBytes;
   }
 
-  /** Bytes that the slowest reader has yet to take. */
+  /** Bytes that the slowest reader has not settled yet. */
   get unreadBytes(): number {
     let unread = 0;
     for (const reader of this.#readers) unread = Math.max(unread, this.#totalBytes - reader.settled.offset);
@@ -116,7 +116,7 @@ export class OutputLog {
     this.#advance();
   }
 
-  /** At least one chunk when there is one, however small `maxBytes`, and the events after the last chunk that fits. */
+  /** Returns at least one chunk if there is one, however small `maxBytes` is, and the events after the last chunk that fits. */
   readAfter(cursor: Seq, maxBytes: number, afterBytes?: number): LogPage {
     const { seq, offset: fromBytes } = this.#positionOf(cursor, afterBytes);
     const entries: LogEntry[] = [];
@@ -130,18 +130,18 @@ export class OutputLog {
     }
     const last = entries.at(-1);
     if (last !== undefined) this.handOut(last.seq);
-    // Without a next entry the page has come to the end, also where the newest output is no longer retained.
+    // Without a next entry the page reaches the end of the log, even if the newest output has been evicted.
     const nextSeq = next === undefined || last === undefined ? this.#nextSeq : last.seq + 1;
     const nextBytes = next === undefined ? this.#totalBytes : endOf(last);
     return { entries, nextSeq, fromBytes, nextBytes, droppedBytes: nextBytes - fromBytes - bytes };
   }
 
-  /** Bytes of all streams up to the cursor. Inside a hole only its reader knows: what it says counts, and without it none of the hole's. */
+  /** Bytes of all streams up to the cursor. Inside a hole, trusts the caller's `afterBytes`; without it, the hole's bytes do not count. */
   bytesUpTo(cursor: Seq, afterBytes?: number): number {
     return this.#positionOf(cursor, afterBytes).offset;
   }
 
-  /** The first retained entry after the cursor. Its bytes are good until the next append, unless it is handed out. */
+  /** The first retained entry after the cursor. Its bytes are valid until the next append, unless `handOut` is called for it. */
   after(cursor: Seq): LogEntry | undefined {
     const kept = this.#kept[firstAfter(this.#kept, cursor)];
     const tail = this.#tail.at(firstAfter(this.#tail, cursor));
@@ -149,12 +149,12 @@ export class OutputLog {
     return kept.seq < tail.seq ? kept : tail;
   }
 
-  /** Whoever has taken entries up to this one may keep their bytes. */
+  /** Lets callers keep the bytes of entries up to this one. */
   handOut(seq: Seq): void {
     this.#handedOut = Math.max(this.#handedOut, seq);
   }
 
-  /** The retained beginning and end of one stream; undefined when it never had a byte. */
+  /** The retained beginning and end of one stream; undefined if nothing was ever written to it. */
   retained(stream: Stream): RetainedStream | undefined {
     const count = this.#streams[stream];
     if (count === undefined) return undefined;
@@ -163,8 +163,8 @@ export class OutputLog {
   }
 
   /**
-   * A reader that everything after `cursor` waits for: nothing it has not settled is evicted, and it counts as unread. `afterBytes`, for
-   * whoever knows it, is where a cursor inside a hole stands.
+   * A reader that loses nothing after `cursor`: entries that it has not settled are not evicted and count as unread. `afterBytes`, if the
+   * caller knows it, is the byte position of a cursor inside a hole.
    */
   openReader(cursor: Seq, settlement: Settlement = 'taken', afterBytes?: number): LogReader {
     const moved = () => {
@@ -180,7 +180,7 @@ export class OutputLog {
     return reader;
   }
 
-  /** A reader that nothing waits for: what it is too slow to take is gone when it comes back, and it is told how much. */
+  /** A reader that holds nothing up: entries may be evicted before it takes them, and it is given the number of bytes it missed. */
   openViewer(cursor: Seq, afterBytes?: number): LogReader {
     const moved = () => {
       if (viewer.isClosed) this.#wake();
@@ -189,7 +189,7 @@ export class OutputLog {
     return viewer;
   }
 
-  /** Nothing more comes on this stream. */
+  /** No more output will be appended to this stream. */
   endStream(stream: Stream): void {
     this.#endedStreams.push(stream);
     this.#wake();
@@ -199,7 +199,7 @@ export class OutputLog {
     return this.#endedStreams.includes(stream);
   }
 
-  /** Resolves at the next append or end of a stream, when `ms` are over or the signal is aborted; may also resolve for nothing. */
+  /** Resolves at the next append or end of a stream, after `ms`, or when the signal is aborted; may also resolve spuriously. */
   changed(patience?: { readonly clock: Clock; readonly ms: number; readonly signal?: AbortSignal }): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
@@ -214,17 +214,17 @@ export class OutputLog {
     });
   }
 
-  /** Calls `listener` once, at the next append and before it returns; may also call it for nothing. */
+  /** Calls `listener` once, synchronously at the next append; may also call it spuriously. */
   onceChanged(listener: () => void): void {
     this.#waiters.push(listener);
   }
 
-  /** Called whenever a reader has taken something or gone away. */
+  /** `listener` is called whenever a reader settles entries or closes. */
   onRead(listener: () => void): void {
     this.#onRead = listener;
   }
 
-  /** The beginning of a stream, as long as it leaves most of the room to the end. Once false it stays false. */
+  /** Whether the next chunk belongs to the stream's beginning, which must leave most of the space to its end. Once false, stays false. */
   #isHead({ totalBytes }: StreamCount): boolean {
     const { headBytes, retainedBytes, retainedEntries } = this.#retention;
     return totalBytes < Math.min(headBytes, retainedBytes / 4) && this.#kept.length < retainedEntries / 4;
@@ -235,7 +235,7 @@ export class OutputLog {
     this.#wake();
   }
 
-  /** Those who wait again are called at the next change, not at this one. */
+  /** A waiter that is added during the calls waits for the next change. */
   #wake(): void {
     if (this.#waiters.length === 0) return;
     const waiters = this.#waiters;
@@ -261,13 +261,13 @@ export class OutputLog {
 
   #positionOf(cursor: Seq, afterBytes: number = 0): Position {
     const lastSeq = this.#nextSeq - 1;
-    // A position past the end would wait for numbers far away, and hold the process back.
+    // A position past the end would wait for numbers far in the future, and hold the process.
     if (cursor >= lastSeq) return { seq: lastSeq, offset: this.#totalBytes };
     const holeEnd = this.after(cursor)?.offset ?? this.#totalBytes;
     return { seq: cursor, offset: Math.min(Math.max(this.#endUpTo(cursor), afterBytes), holeEnd) };
   }
 
-  /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole that is where the hole begins. */
+  /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole, the beginning of the hole. */
   #endUpTo(seq: Seq): number {
     const kept = this.#kept[firstAfter(this.#kept, seq) - 1];
     const tail = this.#tail.at(firstAfter(this.#tail, seq) - 1);
@@ -280,7 +280,7 @@ function endOf(entry: LogEntry | undefined): number {
   return entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0);
 }
 
-/** Index of the first entry with a higher number than `cursor`. */
+/** Index of the first entry whose `seq` is greater than `cursor`. */
 function firstAfter(entries: Pick<Ring<LogEntry>, 'at' | 'length'>, cursor: Seq): number {
   let low = 0;
   let high = entries.length;

@@ -1,11 +1,11 @@
-// Reads a child's pipes. After the leader has died it knows, without waiting for time to pass, when everything the leader wrote has been read.
+// Reads a child's pipes. After the leader's death it detects, without a timeout, when everything that the leader wrote has been read.
 
 import type { Readable } from 'node:stream';
 import type { Stream } from '../../protocol/index.js';
 import type { ChildEvents, ChildOutput } from '../child.js';
 import { type ReadTurns, bulkBytes } from './read-turns.js';
 
-/** The most a pipe can hold for an unprivileged user on Linux; what comes after this many bytes was not written by the dead leader. */
+/** Largest pipe of an unprivileged user on Linux; bytes read beyond this cannot have been written by the dead leader. */
 const pipeCapacityBytes = 1024 * 1024;
 
 interface Source {
@@ -27,7 +27,7 @@ export class PipeOutput implements ChildOutput {
     this.#turns = turns;
   }
 
-  /** Takes over a pipe; the returned function is to be called with every piece read from it, and tells whether to read on at once. */
+  /** Takes ownership of a pipe. Call the returned function with every chunk read from it; it returns whether to read on immediately. */
   add(stream: Stream, readable: Readable): (bytes: Uint8Array) => boolean {
     const source: Source = { stream, readable, receivedBytes: 0 };
     this.#open.add(source);
@@ -37,7 +37,7 @@ export class PipeOutput implements ChildOutput {
     return (bytes) => {
       source.receivedBytes += bytes.length;
       this.#events.output(stream, bytes);
-      // What a dead leader left is little, and has to be polled for until it is all there.
+      // A dead leader left at most a pipe's worth, and #watchForQuiet requires that the pipe is polled in every turn.
       if (bytes.length < bulkBytes || this.#draining !== undefined) return true;
       this.#turns.wait(() => this.#readOn(source));
       return false;
@@ -71,8 +71,8 @@ export class PipeOutput implements ChildOutput {
   }
 
   /**
-   * Whatever the dead leader wrote is in the pipe already, so one whole turn of the event loop that polls the pipe and
-   * brings nothing proves it empty. A descendant that keeps on writing is cut off at the pipe's capacity.
+   * Everything that the dead leader wrote is already in the pipe, so one whole turn of the event loop that polls the pipe and reads nothing
+   * proves it empty. If a descendant keeps writing, waiting stops at the pipe's capacity.
    */
   #watchForQuiet(source: Source): void {
     const before = source.receivedBytes;

@@ -1,5 +1,5 @@
-// Reads a terminal's master side without losing its end. The slave is held open, so that no hang-up can come while the leader
-// lives; when it has died, a marker written into the slave queues up behind everything the leader wrote.
+// Reads a terminal's master side without losing the end of the output. The slave is held open, so that no hang-up can occur while the
+// leader lives; after its death, a marker written into the slave queues up behind everything that the leader wrote.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, readSync, writeSync } from 'node:fs';
@@ -8,22 +8,22 @@ import type { Clock, Timer } from '../../base/clock.js';
 import type { ChildEvents, ChildOutput } from '../child.js';
 import { errnoOf } from '../start/spawn-failure.js';
 
-/** How often to try again when the terminal has no room for the marker. */
+/** Delay between attempts while the terminal has no room for the marker. */
 const markerRetryMs = 2;
 
-/** After this long without room the terminal is stopped (Ctrl-S) or flooded by a descendant; a Ctrl-Q may set it going. */
+/** After this long without room, the terminal is stopped (Ctrl-S) or flooded by a descendant; Ctrl-Q may restart it. */
 const markerUnblockMs = 100;
 
-/** After this long the end of the leader's output cannot be proven any more. */
-const markerPatienceMs = 2_000;
+/** After this long, give up proving that all of the leader's output has been read. */
+const markerTimeoutMs = 2_000;
 
-/** What a terminal takes as "go on printing", Ctrl-Q. */
+/** Ctrl-Q, which resumes a stopped terminal. */
 const startCharacter = Buffer.from([0x11]);
 
 export interface PtyDescriptors {
-  /** Non-blocking. Owned by the output from here on. */
+  /** Non-blocking. Owned by the `PtyOutput`. */
   readonly master: number;
-  /** Non-blocking, close-on-exec, not anybody's controlling terminal. Owned by the output. */
+  /** Non-blocking, close-on-exec, opened with O_NOCTTY. Owned by the `PtyOutput`. */
   readonly slave: number;
 }
 
@@ -51,7 +51,7 @@ export class PtyOutput implements ChildOutput {
     this.#master = fds.master;
     this.#slave = fds.slave;
     const options = {
-      // Half-open, so that an end seen by the reader leaves the descriptor to us: see #readerEnded.
+      // Half-open, so that the descriptor stays open when the reader sees the end: see #readerEnded.
       allowHalfOpen: true,
       onread: {
         buffer: context.readBuffer,
@@ -63,12 +63,12 @@ export class PtyOutput implements ChildOutput {
     };
     this.#reader = new ReadStream(fds.master, options);
     this.#reader.on('end', () => this.#readerEnded());
-    this.#reader.on('error', () => {}); // EIO is how a terminal ends; 'close' follows
+    this.#reader.on('error', () => {}); // a terminal ends with EIO; 'close' follows
     this.#reader.on('close', () => this.#finish());
     this.#reader.resume();
   }
 
-  /** Called whenever output comes: a moment at which the terminal may also have room for input. */
+  /** `listener` is called whenever output arrives, which is when the terminal may have room for input again. */
   onActivity(listener: () => void): void {
     this.#onActivity = listener;
   }
@@ -86,7 +86,7 @@ export class PtyOutput implements ChildOutput {
   drainLeader(drained: (outputComplete: boolean) => void): void {
     if (this.#isOver) return drained(true);
     this.#drained = drained;
-    // No small letter, line end or tab: the terminal may be set to print those as something else (stty olcuc).
+    // No lowercase letter, line end or tab: the terminal may be set to translate those (stty olcuc).
     this.#marker = Buffer.from(`\u001b_${randomBytes(12).toString('hex').toUpperCase()}\u001b\\`);
     this.#reader.resume();
     this.#writeMarker(this.#marker, this.#clock.elapsed());
@@ -108,19 +108,19 @@ export class PtyOutput implements ChildOutput {
     }
     const left = rest.subarray(written);
     const waitedMs = this.#clock.elapsed() - since;
-    if (waitedMs >= markerPatienceMs) return this.#giveUp(left);
+    if (waitedMs >= markerTimeoutMs) return this.#giveUp(left);
     if (left.length > 0 && waitedMs > markerUnblockMs) this.#unblock();
-    // Once all of it is written this only watches over the patience.
-    this.#timer = this.#clock.after(left.length > 0 ? markerRetryMs : markerPatienceMs, () => this.#writeMarker(left, since));
+    // Once the whole marker is written, this is only the timeout.
+    this.#timer = this.#clock.after(left.length > 0 ? markerRetryMs : markerTimeoutMs, () => this.#writeMarker(left, since));
   }
 
-  /** What was written of the marker comes all the same, later, and is taken out. */
+  /** The part of the marker that was written still arrives later, and is then removed from the output. */
   #giveUp(unwritten: Buffer): void {
     const written = this.#marker?.subarray(0, this.#marker.length - unwritten.length);
     const begun = this.#carry;
     this.#carry = Buffer.alloc(0);
     this.#leaderDrained(false);
-    if (written === undefined || written.equals(begun)) return; // all of it has come
+    if (written === undefined || written.equals(begun)) return; // all of it has arrived
     this.#marker = written;
     this.#carry = begun;
   }
@@ -129,7 +129,7 @@ export class PtyOutput implements ChildOutput {
     try {
       writeSync(this.#master, startCharacter);
     } catch {
-      // Only a try: when it fails, patience runs out.
+      // Best effort: if it fails, the timeout applies.
     }
   }
 
@@ -153,7 +153,7 @@ export class PtyOutput implements ChildOutput {
     if (after.length > 0) this.#events.output('pty', after);
   }
 
-  /** From here on the terminal lives only as long as a descendant holds it. */
+  /** Closes the slave: from now on the terminal stays open only while a descendant holds it. */
   #leaderDrained(outputComplete: boolean): void {
     const drained = this.#drained;
     if (drained === undefined) return;
@@ -166,7 +166,7 @@ export class PtyOutput implements ChildOutput {
     drained(outputComplete);
   }
 
-  /** libuv before 1.52 takes a hang-up together with a short read for the end; what the kernel still has is read here. */
+  /** libuv before 1.52 treats a hang-up together with a short read as the end; this reads what the kernel still holds. */
   #readerEnded(): void {
     const buffer = Buffer.alloc(65_536);
     for (;;) {
@@ -174,7 +174,7 @@ export class PtyOutput implements ChildOutput {
       try {
         length = readSync(this.#master, buffer);
       } catch {
-        break; // EIO: nobody holds the other side any more
+        break; // EIO: no process holds the other side any longer
       }
       if (length === 0) break;
       this.#received(buffer.subarray(0, length));
@@ -203,7 +203,7 @@ export class PtyOutput implements ChildOutput {
   }
 }
 
-/** How many bytes at the end of `seen` could be the beginning of `marker`. */
+/** How many bytes at the end of `seen` may be the beginning of `marker`. */
 function overlapLength(seen: Buffer, marker: Buffer): number {
   for (let length = Math.min(seen.length, marker.length - 1); length > 0; length -= 1) {
     if (seen.subarray(seen.length - length).equals(marker.subarray(0, length))) return length;

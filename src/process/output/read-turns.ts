@@ -1,16 +1,16 @@
-// Who may read next. A process that writes as fast as it can would be read for milliseconds on end, and everybody else would wait:
-// with a hundred of them an echo took a quarter of a second, in turns it takes a millisecond.
+// Lets bulk readers take turns. Otherwise a process that writes as fast as it can is read for milliseconds on end while all others wait:
+// next to a hundred of them an echo took a quarter of a second; with turns it takes a millisecond.
 
-/** A read of this many bytes has emptied a full pipe, or nearly: there is more where it came from. */
+/** A read of this many bytes has emptied a nearly full pipe, so more output is likely to follow. */
 export const bulkBytes = 32 * 1024;
 
-/** Bulk readers that go on in one turn of the event loop. */
+/** Bulk readers that continue in one turn of the event loop. */
 const readersPerTurn = 2;
 
 export class ReadTurns {
   readonly #waiting: (() => void)[] = [];
 
-  /** Calls `readOn` when it is its turn. */
+  /** Calls `readOn` when its turn comes. */
   wait(readOn: () => void): void {
     if (this.#waiting.push(readOn) === 1) setImmediate(this.#next);
   }

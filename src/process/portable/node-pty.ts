@@ -1,11 +1,11 @@
-// The native part of node-pty and nothing else of it: its own reader loses the end of the output, ours does not.
+// Uses only the native part of node-pty: its own reader loses the end of the output, ours does not.
 // The only file that knows the package.
 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 export interface NativePty {
-  /** Forks a session leader on a new terminal. `exited` gets the code, and the number of the signal or 0. */
+  /** Forks a session leader on a new terminal. `exited` gets the exit code, and the signal number or 0. */
   fork(command: {
     file: string;
     args: readonly string[];
@@ -56,11 +56,11 @@ export function loadNodePty(): NativePty | undefined {
       resize: (fd, cols, rows) => native.resize(fd, cols, rows, 0, 0),
     };
   } catch {
-    return undefined; // not installed for this machine: starting a terminal says so
+    return undefined; // not installed for this machine: starting a terminal then fails with that reason
   }
 }
 
-/** On macOS a packaged program does the last steps between fork and exec. */
+/** On macOS a helper program from the package runs the last steps between fork and exec. */
 function helperPath(require: NodeJS.Require): string {
   const machine = `${process.platform}-${process.arch}`;
   return process.platform === 'darwin'

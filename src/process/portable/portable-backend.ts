@@ -1,5 +1,5 @@
-// Children over child_process and node-pty's native part: macOS, and wherever the Linux backend does not load.
-// What it cannot do is listed in docs/architecture.md; what it reads is as complete as on Linux.
+// Spawns children through child_process and node-pty's native part, on macOS and wherever the Linux backend does not load.
+// docs/architecture.md lists what it cannot do; the output it reads is as complete as on Linux.
 
 import { spawn } from 'node:child_process';
 import { accessSync, existsSync, constants as fsConstants, openSync } from 'node:fs';
@@ -21,16 +21,16 @@ import { type ChildParts, WiredChild } from '../start/wired-child.js';
 import { type NativePty, loadNodePty } from './node-pty.js';
 import { SttyTermios } from './stty.js';
 
-/** Bytes read from a terminal at a time; the kernel gives 4 KiB at most, a descriptor's last words a little more. */
+/** Bytes per read from a terminal. The kernel returns at most 4 KiB at a time, and a little more at the end. */
 const readBytes = 64 * 1024;
 
-/** Gives a program another name than its file's: exec with the name as an argument of its own. */
+/** Runs a file under another name: exec with the file and its argv[0] given separately. */
 const renameScript = 'my $file = shift; exec { $file } @ARGV';
 
-/** Perl itself must not be chosen by the PATH of the command: it runs before the command is shut in. */
+/** An absolute path: the command's PATH must not choose perl, which runs before the sandbox is set up. */
 const perl = '/usr/bin/perl';
 
-/** Fills a pipe, makes it descriptor 3, and goes on as the program: Node leaves no descriptor open for what node-pty forks. */
+/** Fills a pipe, makes it descriptor 3, and execs the program: Node leaves no descriptor inheritable for a child that node-pty forks. */
 const fd3Script =
   'require POSIX; my ($r, $w) = POSIX::pipe(); my $bytes = pack "H*", shift; POSIX::write($w, $bytes, length $bytes); ' +
   'POSIX::close($w); if ($r != 3) { POSIX::dup2($r, 3); POSIX::close($r) } my $file = shift; exec { $file } @ARGV';
@@ -52,7 +52,7 @@ export class PortableBackend implements Backend {
 
   spawn(command: ResolvedCommand, events: ChildEvents): Child {
     this.#watchdog.start();
-    // Told in a later turn, when there is a child to tell.
+    // Called in a later turn, when `child` has been assigned.
     const exited = (status: WaitStatus) => {
       this.#watchdog.leaderReaped(child.pid);
       child.leaderReaped(status);
@@ -68,7 +68,7 @@ export class PortableBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    await this.#watchdog.close('left'); // it knows the groups that are not empty
+    await this.#watchdog.close('left'); // the watchdog knows which groups are not empty
   }
 
   #spawnPipes(command: ResolvedCommand, { events, exited }: Listeners): Omit<ChildParts, 'tree'> {
@@ -84,8 +84,8 @@ export class PortableBackend implements Backend {
       }),
     );
     const third = child.stdio[3];
-    if (third instanceof Writable) third.on('error', () => {}).end(fd3); // a program need not read it
-    child.on('error', () => {}); // a spawn that failed has no pid, and is reported here and now
+    if (third instanceof Writable) third.on('error', () => {}).end(fd3); // EPIPE: the program need not read it
+    child.on('error', () => {}); // a failed spawn has no pid and is reported below
     if (child.pid === undefined || child.stdout === null || child.stderr === null)
       throw spawnFailureFrom(guessErrno(file), file, cwd);
     child.on('exit', (code, signal) => exited(signal === null ? { kind: 'code', code: code ?? -1 } : { kind: 'signal', signal }));
@@ -104,7 +104,7 @@ export class PortableBackend implements Backend {
     this.#nodePty ??= loadNodePty();
     const nodePty = this.#nodePty;
     if (nodePty === undefined) {
-      throw spawnFailed('outOfResources', 'no terminal on this machine: neither koffi nor @lydell/node-pty has a binary for it');
+      throw spawnFailed('outOfResources', 'no terminals: neither koffi nor @lydell/node-pty has a binary for this machine');
     }
     const errno = guessErrno(command.file);
     if (errno !== 'EAGAIN') throw spawnFailureFrom(errno, command.file, command.cwd);
@@ -136,7 +136,7 @@ function orSpawnFailure<T>(command: ResolvedCommand, start: () => T): T {
   }
 }
 
-/** node-pty names a program after its file; another name takes one more exec. */
+/** node-pty always uses the file as argv[0]; another name needs an additional exec. */
 function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; args: readonly string[] } {
   const [name, ...args] = argv;
   if (name === undefined || basename(name) === basename(file)) return { file, args };
@@ -145,18 +145,18 @@ function renamed({ file, argv, cwd, env }: ResolvedCommand): { file: string; arg
   } catch (error) {
     throw spawnFailed(
       'badArgument',
-      `the name "${name}" for "${file}" on a terminal needs perl in PATH on this machine; leave arg0 out`,
+      `running "${file}" as "${name}" on a terminal needs perl in PATH on this machine; omit arg0`,
       error,
     );
   }
 }
 
 function withFd3({ file, argv }: ResolvedCommand, bytes: Uint8Array): { file: string; args: readonly string[] } {
-  if (!existsSync(perl)) throw spawnFailed('badArgument', `fd3, or a sandbox, on a terminal needs ${perl} on this machine`);
+  if (!existsSync(perl)) throw spawnFailed('badArgument', `a terminal with fd3 or a sandbox needs ${perl} on this machine`);
   return { file: perl, args: ['-e', fd3Script, Buffer.from(bytes).toString('hex'), file, ...argv] };
 }
 
-/** child_process tells the errno only later. The file was found executable, so either its interpreter is missing or a resource is. */
+/** child_process reports the errno only later. The file is executable, so either its interpreter or a resource must be missing. */
 function guessErrno(file: string): string {
   const interpreter = interpreterOf(file);
   if (interpreter === undefined) return 'EAGAIN';

@@ -1,16 +1,16 @@
-// A terminal's settings through stty(1), where libc cannot be called. That takes milliseconds, so it is asked only when it matters.
+// Reads and changes a terminal's settings with stty(1), where libc cannot be called. stty takes milliseconds, so it runs only when needed.
 
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { type Termios, TerminalModes, type TerminalSettings, usualSettings } from '../input/terminal-modes.js';
 
-/** stty needs a few milliseconds; one that hangs must not hold up the server. */
-const sttyPatienceMs = 1_000;
+/** stty takes a few milliseconds; a hanging one must not block the server. */
+const sttyTimeoutMs = 1_000;
 
-/** An answer is recent for so many times what it took: a terminal that is full for long must not keep a core busy. */
+/** A result stays recent for this many times the duration of the query, so that a terminal that stays full does not keep a core busy. */
 const restPerAnswer = 30;
 
-/** GNU stty waits until what the terminal has printed is read, which is done by this very thread; the BSD one does not. */
+/** GNU stty by default waits until the terminal's output is read, which only this blocked thread could do; BSD stty does not wait. */
 const atOnce = process.platform === 'linux' ? ['-drain'] : [];
 
 export class SttyTermios implements Termios {
@@ -19,7 +19,7 @@ export class SttyTermios implements Termios {
   #recent: TerminalModes | undefined;
   #recentUntil = 0;
 
-  /** The path of the slave. */
+  /** `path` is the slave's. */
   constructor(path: string) {
     this.#path = path;
   }
@@ -40,12 +40,12 @@ export class SttyTermios implements Termios {
     this.#stty(...atOnce, 'eof', `^${String.fromCharCode(character ^ 0x40)}`);
   }
 
-  /** What it printed; nothing where there is no stty. Opened anew, because Node makes what a child inherits as its stdin blocking. */
+  /** Returns what stty printed; empty without stty. Opens the slave anew, because Node makes a descriptor that it passes on blocking. */
   #stty(...args: string[]): string {
     const slave = openSync(this.#path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
     try {
       const env = { ...process.env, LC_ALL: 'C' };
-      const options = { timeout: sttyPatienceMs, encoding: 'latin1', env } as const;
+      const options = { timeout: sttyTimeoutMs, encoding: 'latin1', env } as const;
       return spawnSync('stty', args, { ...options, stdio: [slave, 'pipe', 'ignore'] }).stdout ?? '';
     } finally {
       closeSync(slave);
@@ -53,12 +53,12 @@ export class SttyTermios implements Termios {
   }
 }
 
-/** Whatever the program may have changed since: nothing is taken for short enough that may be too long. */
+/** The strictest settings that the program may have switched to since, so that no line is wrongly assumed to fit. */
 function assumed(settings: TerminalSettings): TerminalModes {
   return new TerminalModes({ ...settings, isCanonical: true, marksParity: true });
 }
 
-/** What stty does not tell is as usual. */
+/** Settings that stty does not print have their usual values. */
 function parseStty(text: string): TerminalSettings {
   const isSet = (flag: string, usual: boolean) => {
     const found = new RegExp(`(?:^|\\s)(-?)${flag}(?=[\\s;]|$)`).exec(text);

@@ -1,5 +1,5 @@
-// Folders that programs outside trust: what lies in them is run (hooks of git) or believed (settings, credentials). They stay
-// read-only, though they lie in a writable folder.
+// Folders that programs outside the sandbox trust: their files are run (git hooks) or relied on (settings, credentials). They stay
+// read-only even inside a writable folder.
 
 import { type Stats, closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -7,10 +7,10 @@ import { errnoOf } from '../start/spawn-failure.js';
 
 const names = ['.git', '.agents', '.codex', '.aws'];
 
-/** Bytes of a file that leads git to a folder: one path, which is at most 4096 long. More is none of git's. */
+/** Largest file in which git stores the path of a folder: one path of at most 4096 bytes. A larger file is not git's. */
 const maxPointerBytes = 4096 + 64;
 
-/** What is there of them directly below a folder; for a `.git` file also the folders it leads to, wherever they are. */
+/** The protected paths that exist directly below a folder; for a `.git` file, also the folders it points to, wherever they are. */
 export function protectedIn(folder: string): string[] {
   return names.flatMap((name) => {
     const path = join(folder, name);
@@ -20,12 +20,12 @@ export function protectedIn(folder: string): string[] {
   });
 }
 
-/** One of them that is a link: it cannot be kept from being replaced, because nothing can be mounted over a link. */
+/** A protected path that is a link: the command could replace it, because nothing can be mounted over a link. */
 export function protectedLinkIn(folder: string): string | undefined {
   return names.map((name) => join(folder, name)).find((path) => statsOf(path)?.isSymbolicLink() === true);
 }
 
-/** Of a link, not of where it leads. Undefined for what cannot be reached: the command cannot reach it either. */
+/** Does not follow links. Undefined for a path that cannot be reached: the command cannot reach it either. */
 function statsOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -35,7 +35,7 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-/** In a worktree or a submodule: the folder of its own, and the one with hooks and settings that it shares with others. */
+/** For a worktree or submodule: its own git folder, and the common one with shared hooks and settings. */
 function gitFolders(file: string): string[] {
   const [, path] = /^gitdir: (.+)$/m.exec(pointerIn(file)) ?? [];
   if (path === undefined) return [];
@@ -44,7 +44,7 @@ function gitFolders(file: string): string[] {
   return common === '' ? [own] : [own, resolve(own, common)];
 }
 
-/** The text of a small file; empty when there is none. A command may have put anything here, also a pipe that would never end. */
+/** The text of a small file; empty when there is none. A command may have put anything here, even a FIFO that would block forever. */
 function pointerIn(path: string): string {
   let fd: number;
   try {

@@ -1,4 +1,4 @@
-// A command and a policy -> the command enclosed by bubblewrap. Says what may be seen and written; how is bubblewrap's.
+// A command and a policy -> the command enclosed by bubblewrap. Decides what may be seen and written; bubblewrap.ts knows how.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -10,33 +10,33 @@ import type { SpawnSpec } from '../start/spawn.js';
 import { errnoOf, findProgram, interpreterOf, spawnFailed, spawnFailureFrom } from '../start/spawn-failure.js';
 
 export interface SandboxOptions {
-  /** The server's own: PATH is where bubblewrap is looked for, TMPDIR is writable, XDG_RUNTIME_DIR tells where a Sluice may listen. */
+  /** The server's environment: PATH finds bubblewrap, TMPDIR is writable, and a Sluice may listen in XDG_RUNTIME_DIR. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Files and folders that no sandboxed command may reach, such as the server's own sockets. While one of them is missing, no command gets the network. */
+  /** Paths that no sandboxed command may reach, such as the server's sockets. While one of them is missing, no command gets the network. */
   readonly hidden: readonly string[];
-  /** `never`: whoever is on the network could get round the sandbox, so no command may share it. `onRequest` when absent. */
+  /** `never`: a command with network access could bypass the sandbox, so no command gets it. `onRequest` when absent. */
   readonly sharesNetwork?: 'onRequest' | 'never';
   readonly clock?: Clock;
 }
 
-/** A machine may be put right while the server runs; until then a refusal costs nothing. */
+/** The machine may be fixed while the server runs; between trials, a refusal costs nothing. */
 const retryAfterMs = 60_000;
 
 const noNetwork =
-  'networkAccess is refused while the server can be reached over the network without a token: the command could have anything run ' +
+  'networkAccess is refused while the server can be reached over the network without a token: the command could use it to run anything ' +
   'outside the sandbox; start the server with --token-file, or on a Unix socket';
 
 /**
- * Variables that make the loader, the C library and perl use files of the command's choice, and PWD, which bubblewrap overwrites.
- * The processes outside must not have them. The list of processes shows them, so no secret may be among them.
+ * Variables that make the loader, the C library or perl use files chosen by the command, and PWD, which bubblewrap overwrites.
+ * Processes outside the sandbox must not get them. They are passed as arguments, which ps shows, so none of them may be a secret.
  */
 const insideOnly = /^(?:LD_.*|GLIBC_TUNABLES|MALLOC_.*|GCONV_PATH|LOCPATH|MUSL_LOCPATH|NLSPATH|LANGUAGE|PERL.*|PWD)$/;
 
 /**
- * Not covered: with the network shared, every service that trusts its clients, on a loopback address or a Unix socket, unless
- * `hidden` or sandbox-views.ts names its folder; names of sandbox-protected.ts that do not exist yet; file systems that are mounted
- * while the command runs; a folder that a command under another policy has replaced by a link. Root is like an owner without privileges: files of other
- * users are theirs.
+ * Not covered: with the network shared, services that trust their clients, on a loopback address or a Unix socket, unless `hidden` or
+ * views.ts names their folder; protected paths (protected-paths.ts) that do not exist yet; file systems that are mounted while the command
+ * runs; a folder that a command under another policy has replaced by a link. Root runs without privileges: files of other users are
+ * subject to their permissions.
  */
 export class Sandbox {
   readonly type = 'bubblewrap';
@@ -52,8 +52,8 @@ export class Sandbox {
   }
 
   /**
-   * Resolves with undefined when sandboxed commands can run here, otherwise with a text that says what to install or to change.
-   * Finds out by trying: once, and again when it is asked a minute after a failure. Takes seconds at most; never rejects.
+   * Resolves with undefined when sandboxed commands can run here, otherwise with a text that says what to install or change.
+   * Tries it out once, and again on a call a minute or more after a failure. Takes seconds at most; never rejects.
    */
   ready(): Promise<string | undefined> {
     const isOutdated = this.#failedAt !== undefined && this.#clock.elapsed() - this.#failedAt >= retryAfterMs;
@@ -65,23 +65,23 @@ export class Sandbox {
   }
 
   /**
-   * The command enclosed; as it is for `dangerFullAccess`. Throws `ExecError`: sandboxUnavailable unless `ready` has resolved with
-   * undefined before, spawnFailed for a program that cannot run, invalidParams for folders that cannot be handed in.
+   * The enclosed command; unchanged for `dangerFullAccess`. Throws `ExecError`: sandboxUnavailable unless `ready` has resolved with
+   * undefined before, spawnFailed for a program that cannot run, invalidParams for folders that cannot be used in a sandbox.
    */
   wrap(spec: SpawnSpec, policy: SandboxPolicy): SpawnSpec {
     if (policy.type === 'dangerFullAccess') return spec;
     const bubblewrap = this.#bubblewrap;
-    if (bubblewrap === undefined) throw execError('sandboxUnavailable', { problem: 'the sandbox has not been seen to work yet' });
+    if (bubblewrap === undefined) throw execError('sandboxUnavailable', { problem: 'the sandbox has not been tested yet' });
     const cwd = folderAt(spec.cwd);
     if (cwd === undefined) {
       const failure = existsSync(spec.cwd) ? 'cwdNotDirectory' : 'cwdNotFound';
-      throw spawnFailed(failure, `cwd "${spec.cwd}" is not a folder that can be reached`);
+      throw spawnFailed(failure, `cwd "${spec.cwd}" is not a reachable folder`);
     }
     const { env, hidden, sharesNetwork } = this.#options;
     const network = policy.networkAccess === true ? 'shared' : 'none';
     if (network === 'shared' && sharesNetwork === 'never') throw execError('sandboxUnavailable', { problem: noNetwork });
     const ownFolders = runtimeFolders(env);
-    // What does not exist cannot be hidden. Without a network the filter leaves no socket to reach it with.
+    // A path that does not exist cannot be hidden. Without a network, the filter denies the sockets needed to reach it.
     if (network === 'shared') {
       requireAll(hidden);
       ownFolders.forEach(makeFolder);
@@ -111,8 +111,8 @@ export class Sandbox {
 }
 
 /**
- * For client authors: a command resolved and enclosed on this machine, which must be the server's, to be started as `prepared`. A
- * sandbox that is handed in is tried out once for many commands. Rejects, with what to do about it, when there can be no sandbox.
+ * For client authors: resolves and encloses a command on this machine, which must be the server's, to be started as `prepared`. Pass a
+ * sandbox to try it out only once for many commands. Rejects with a message that says what to do when no sandbox is possible.
  */
 export async function prepareSandboxed(
   command: Pick<SpawnSpec, 'argv' | 'cwd' | 'env' | 'io'>,
@@ -129,11 +129,11 @@ export async function prepareSandboxed(
 function requireAll(hidden: readonly string[]): void {
   const absent = hidden.find((path) => realPath(path) === undefined);
   if (absent === undefined) return;
-  const problem = `networkAccess is refused while "${absent}" does not exist: what appears there later could not be hidden from the command`;
+  const problem = `networkAccess is refused while "${absent}" does not exist: if created later, it could not be hidden from the command`;
   throw execError('sandboxUnavailable', { problem });
 }
 
-/** Makes a folder for this user alone. Where this user may not make it, no server of this user can listen. */
+/** Creates a folder that only this user can access. Where this user may not create it, no server of this user can listen either. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   try {
@@ -165,7 +165,7 @@ function innerCommand(spec: SpawnSpec, views: ReadonlyMap<string, View>): InnerC
   };
 }
 
-/** env takes a name with "=" for a variable, and "-" for an option. */
+/** env would take a name with "=" as a variable and "-" as an option. */
 function leadsTo(file: string, name: string, { cwd, env }: SpawnSpec): boolean {
   if (name.includes('=') || name === '-') return false;
   try {

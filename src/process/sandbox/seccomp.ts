@@ -1,11 +1,11 @@
-// The system calls that no sandboxed command may make, compiled to the program that the kernel runs before each call. Knows the
-// kernel's numbers; does not know how the program gets to the kernel.
+// Compiles the list of denied system calls to the filter that the kernel runs before each call. Knows the kernel's numbers, but not how
+// the filter is passed to the kernel.
 
-/** Kernel numbers by Node's name of the machine. */
+/** Kernel numbers by Node's name for the architecture. */
 const machines = {
   x64: {
     audit: 0xc000_003e,
-    // A bit set in the number of a call selects the x32 table: the same calls under other numbers.
+    // This bit in a call number selects the x32 table, which has the same calls under other numbers.
     otherTables: 0x4000_0000,
     calls: {
       ...{ ptrace: 101, process_vm_readv: 310, process_vm_writev: 311, pidfd_getfd: 438 },
@@ -29,8 +29,8 @@ const machines = {
 } as const;
 
 /**
- * Always denied: reading and steering other processes, the keyring of the user's session, io_uring, which makes calls that no filter
- * sees, and parts of the kernel that only matter for attacking or debugging it.
+ * Always denied: reading and controlling other processes; the keyring of the user's session; io_uring, whose operations no filter sees;
+ * and parts of the kernel that are only useful for attacking or debugging it.
  */
 const alwaysDenied = [
   ...(['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd'] as const),
@@ -48,10 +48,10 @@ const AF_INET6 = 10;
 const AF_NETLINK = 16;
 const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
-/** The rest of a socket's type are flags. */
+/** The other bits of a socket's type are flags. */
 const socketTypeMask = 0xf;
 
-/** One instruction: sock_filter of linux/filter.h. */
+/** struct sock_filter of linux/filter.h. */
 interface Instruction {
   readonly code: number;
   readonly k: number;
@@ -71,15 +71,15 @@ const errno = (number: number): Instruction => answer(0x0005_0000 | number);
 const deny = errno(1); // EPERM
 const missing = errno(38); // ENOSYS
 
-/** Offsets in struct seccomp_data. The kernel takes only the lower half of the arguments compared here. */
+/** Offsets in struct seccomp_data. Of the arguments compared here, the kernel uses only the lower half. */
 const callNumber = load(0);
 const architecture = load(4);
 const argument = (index: number): Instruction => load(16 + 8 * index);
 
 /**
- * The filter as bubblewrap takes it; at most 4 KiB. Without a network there are no Unix sockets either, because folders cannot be
- * hidden from a command before they exist: connecting and sending need a socket, so denying its creation is enough. Pairs are
- * connected for good, except those of datagrams, which can send to any path. Undefined for a machine whose numbers are not known.
+ * The filter in bubblewrap's format; at most 4 KiB. Without a network, Unix sockets are denied too, because folders cannot be hidden
+ * from a command before they exist: connecting and sending need a socket, so denying its creation is enough. Socket pairs are allowed,
+ * since they stay connected to each other, except datagram pairs, which can send to any path. Undefined for an unknown architecture.
  */
 export function compileFilter(machine: string, network: 'none' | 'shared'): Uint8Array | undefined {
   if (machine !== 'x64' && machine !== 'arm64') return undefined;
@@ -91,16 +91,16 @@ export function compileFilter(machine: string, network: 'none' | 'shared'): Uint
     callNumber,
     ...(otherTables === undefined ? [] : [ifAtLeast(otherTables, [0, 1]), kill]),
     ...alwaysDenied.flatMap((name) => on(calls[name], [deny])),
-    // With a user namespace come capabilities in it, and with them most of the kernel.
+    // A new user namespace grants capabilities inside it, which expose most of the kernel.
     ...on(calls.unshare, isOneOf([argument(0), mask(CLONE_NEWUSER)], [CLONE_NEWUSER], [deny, allow])),
     ...on(calls.clone, isOneOf([argument(0), mask(CLONE_NEWUSER)], [CLONE_NEWUSER], [deny, allow])),
-    // Its flags lie in memory that a filter cannot read. C libraries then use clone.
+    // The flags of clone3 are in memory that a filter cannot read. On ENOSYS, C libraries fall back to clone.
     ...on(calls.clone3, [missing]),
-    // These type into the terminal, which may be that of the program outside.
+    // These push input into the terminal, which may be shared with a program outside.
     ...on(calls.ioctl, isOneOf([argument(1)], [TIOCSTI, TIOCLINUX], [deny, allow])),
     ...(network === 'none'
       ? [
-          // Only what the network namespace keeps in: AF_VSOCK, for one, would reach the host of a virtual machine.
+          // Only families that the network namespace isolates: AF_VSOCK, for example, would reach the host of a virtual machine.
           ...on(calls.socket, isOneOf([argument(0)], [AF_INET, AF_INET6, AF_NETLINK], [allow, deny])),
           ...on(calls.socketpair, [
             ...[argument(0), ifEqual(AF_UNIX, [1, 0]), deny],
@@ -112,7 +112,7 @@ export function compileFilter(machine: string, network: 'none' | 'shared'): Uint
   ]);
 }
 
-/** `body` answers the call of this number; it may load something else, because it does not go on. */
+/** Runs `body` for this call. It may overwrite the loaded call number, because it always ends with an answer. */
 function on(call: number, body: readonly Instruction[]): Instruction[] {
   return [ifEqual(call, [0, body.length]), ...body];
 }
@@ -125,7 +125,7 @@ function isOneOf(
   return [...value, ...candidates.map((each, index) => ifEqual(each, [candidates.length - index, 0])), no, yes];
 }
 
-/** Both machines are little-endian. */
+/** Both architectures are little-endian. */
 function assembled(instructions: readonly Instruction[]): Uint8Array {
   const bytes = Buffer.alloc(instructions.length * 8);
   for (const [index, { code, k, jumps: [yes, no] = [0, 0] }] of instructions.entries()) {

@@ -1,5 +1,5 @@
-// What a policy lets a command see: which paths it may read, which it may write, and which are not there for it. Does not know
-// how that is enforced.
+// What a policy lets a command see: which paths it may read, which it may write, and which are hidden from it. Does not know how that
+// is enforced.
 
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
@@ -9,28 +9,28 @@ import { type View, everywhere } from './bubblewrap.js';
 import { protectedIn, protectedLinkIn } from './protected-paths.js';
 import { errnoOf } from '../start/spawn-failure.js';
 
-/** The policies under which there is a sandbox. */
+/** The policies that use a sandbox. */
 export type EnclosingPolicy = Exclude<SandboxPolicy, { type: 'dangerFullAccess' }>;
 
 export interface Surroundings {
   readonly cwd: Folder;
-  /** The server's folder for temporary files, if it names one. The command's own must not decide what it may write. */
+  /** The server's TMPDIR, if set. The command's own TMPDIR must not decide what the command may write. */
   readonly tmpdir: string | undefined;
   readonly hidden: readonly string[];
 }
 
-/** Where a folder is said to be, and where it is when every link is followed. */
+/** A folder's path as given, and its path with all links resolved. */
 export interface Folder {
   readonly path: string;
   readonly real: string;
 }
 
-/** Nothing of these is handed in: a sandbox has its own, or leaves them as they are. Shared memory is a folder like others. */
+/** Never bound into a sandbox, which has its own or leaves them as they are. /dev/shm is the exception: it is treated like any folder. */
 const ownGround = ['/dev', '/proc', '/sys'];
 
 /**
- * Real paths at which the view changes on the way down from the root folder, ancestors first. Throws `ExecError` invalidParams for a
- * cwd or a root that cannot be handed in; folders for temporary files are left out instead.
+ * The resolved paths at which the view changes on the way down from the root folder, ancestors first. Throws `ExecError` invalidParams
+ * for a cwd or writable root that cannot be used; unusable folders for temporary files are left out instead.
  */
 export function viewsFor(policy: EnclosingPolicy, surroundings: Surroundings): Map<string, View> {
   const { cwd } = surroundings;
@@ -46,12 +46,12 @@ export function viewsFor(policy: EnclosingPolicy, surroundings: Surroundings): M
     ...seen('hide', hidden),
   ];
   const views = changes(entries([]));
-  // A file of git may name any folder: what is hidden must not be handed in because of it.
+  // A .git file may name any folder, so it must not make a hidden one visible.
   const untouchable = writable.flatMap(protectedIn).flatMap((path) => realPath(path) ?? []);
   return fastened(changes(entries(untouchable.filter((path) => viewOf(path, views) === 'write'))));
 }
 
-/** Throws for a named folder that cannot be handed in, also when it is only to be read. */
+/** Throws for a named folder that cannot be used, even if it is only read. */
 function writableFolders(policy: EnclosingPolicy, { cwd, tmpdir }: Surroundings, covers: Covers): string[] {
   const named = [cwd, ...rootsOf(policy)];
   const temporary = temporaryFolders(policy, tmpdir);
@@ -73,14 +73,14 @@ export function viewOf(path: string, views: ReadonlyMap<string, View>): View | u
   return view !== undefined || path === '/' ? view : viewOf(dirname(path), views);
 }
 
-/** Undefined for what is no folder or cannot be reached. */
+/** Undefined for a path that is not a folder or cannot be reached. */
 export function folderAt(path: string): Folder | undefined {
   const real = realPath(path);
   const isFolder = real !== undefined && statSync(real, { throwIfNoEntry: false })?.isDirectory() === true;
   return isFolder ? { path: resolve(path), real } : undefined;
 }
 
-/** Undefined for what does not exist or cannot be reached. */
+/** Undefined for a path that does not exist or cannot be reached. */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
@@ -90,7 +90,7 @@ export function realPath(path: string): string | undefined {
   }
 }
 
-/** The last word on a path counts, and only if it says something new. */
+/** Keeps the last view of each path, and only if it differs from the view of its parent. */
 function changes(entries: readonly (readonly [string, View])[]): Map<string, View> {
   const views = new Map<string, View>();
   for (const [path, view] of byDepth(new Map(entries))) {
@@ -100,9 +100,8 @@ function changes(entries: readonly (readonly [string, View])[]): Map<string, Vie
 }
 
 /**
- * Writable folders above something hidden or read-only get a view of their own, though it is the same: what has one cannot be
- * renamed, and a command could otherwise move what is hidden to where a later command finds it, or put its own in the place of
- * what it may only read.
+ * Gives writable folders above a hidden or read-only path a view of their own, although it changes nothing else: a mount point cannot be
+ * renamed. Otherwise a command could move a hidden path to where a later command finds it, or replace a path that it may only read.
  */
 function fastened(views: ReadonlyMap<string, View>): Map<string, View> {
   const closed = [...views].filter(([, view]) => view !== 'write');
@@ -125,17 +124,17 @@ interface Covers {
 
 function coverOf(real: string, covers: Covers): string | undefined {
   const ground = ownGround.find((path) => isWithin(real, path));
-  if (ground !== undefined && !isWithin(real, '/dev/shm')) return `nothing of ${ground} is handed in`;
+  if (ground !== undefined && !isWithin(real, '/dev/shm')) return `${ground} is not available in a sandbox`;
   const cover = covers.sockets.find((path) => path === real) ?? covers.hidden.find((path) => isWithin(real, path));
   return cover === undefined ? undefined : `"${cover}" is hidden`;
 }
 
-/** A link in a writable folder may be the work of an earlier command: it must not lead to more than that one was allowed. */
+/** An earlier command may have created a link in a writable folder: it must not give access to more than that command had. */
 function detourOf({ path, real }: Folder, writable: readonly Folder[]): string | undefined {
   if (writable.some((folder) => isWithin(real, folder.real))) return undefined;
   const way = ancestorsOf(path).map((ancestor) => realPath(ancestor) ?? ancestor);
   const left = writable.find((folder) => way.some((step) => isWithin(step, folder.real)));
-  return left === undefined ? undefined : `a link in "${left.real}" leads to "${real}"; name that instead`;
+  return left === undefined ? undefined : `a link in "${left.real}" leads to "${real}"; use that path instead`;
 }
 
 function replaceableIn(folder: string): string | undefined {
@@ -144,14 +143,14 @@ function replaceableIn(folder: string): string | undefined {
 }
 
 /**
- * Where programs listen that would do anything for whoever connects: the system's services, containers, displays, terminal
- * multiplexers. With a network, a read-only file system does not keep a command from connecting.
+ * Folders with sockets of programs that obey any client: system services, containers, displays, terminal multiplexers. With a network,
+ * a read-only file system does not keep a command from connecting.
  */
 function socketFolders(): string[] {
   return ['/run', '/var/run', '/tmp/.X11-unix', '/tmp/.ICE-unix', `/tmp/tmux-${userId()}`];
 }
 
-/** Where a Sluice of this user may listen, now or later: the folders that the command line takes for the server in the background. */
+/** Folders in which a Sluice of this user may listen, now or later: those that the command line uses for the background server. */
 export function runtimeFolders(env: Readonly<Record<string, string | undefined>>): string[] {
   const own = [env['TMPDIR'], env['TMP'], env['TEMP'], '/tmp'].map((folder) => [folder, `sluice-${userId()}`] as const);
   const folders = [[env['XDG_RUNTIME_DIR'], 'sluice'] as const, ...own];
@@ -162,7 +161,7 @@ function userId(): number {
   return process.getuid?.() ?? 0;
 }
 
-/** What may lie in a hidden folder and yet is needed: the addresses of name servers, and all programs of a NixOS. */
+/** Paths that are needed although they may be in a hidden folder: the name server addresses, and all programs on NixOS. */
 function indispensable(): string[] {
   return [realPath('/etc/resolv.conf') ?? '', '/run/current-system'].filter((path) => existsSync(path));
 }
@@ -182,7 +181,7 @@ function temporaryFolders(policy: EnclosingPolicy, tmpdir: string | undefined): 
   if (policy.type === 'readOnly') return [];
   const shared = policy.excludeSlashTmp === true ? undefined : folderAt('/tmp');
   const own = policy.excludeTmpdirEnvVar === true || tmpdir === undefined || !isAbsolute(tmpdir) ? undefined : folderAt(tmpdir);
-  // No command could have made a link of /tmp.
+  // No command could have turned /tmp into a link, so its resolved path is trusted.
   return [...(shared === undefined ? [] : [{ ...shared, path: shared.real }]), ...(own === undefined ? [] : [own])];
 }
 

@@ -1,19 +1,19 @@
-// Environment policy + overlay -> the child's exact environment. Pure: the parent's variables are handed in.
+// Environment policy + overlay -> the child's exact environment. Pure: the parent's variables are a parameter.
 
 import { type EnvPolicy, execError } from '../../protocol/index.js';
 import { comparisonBound, globMatcher, mostComparisons } from './glob.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What nearly every program wants and nothing secret. */
+/** Variables that nearly every program needs; none of them holds a secret. */
 const coreNames = new Set(['PATH', 'SHELL', 'TMPDIR', 'TEMP', 'TMP', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'USER']);
 
-/** Names that tend to hold secrets; inherited only when the policy says so. */
+/** Variables with such names tend to hold secrets; they are inherited only when the policy says so. */
 const secretGlobs = ['*KEY*', '*SECRET*', '*TOKEN*'];
 
 /**
- * Without a policy nothing is inherited: the child sees `overlay` and nothing else. Throws `invalidParams` when the globs would take too
- * long to match, since the server does nothing else meanwhile.
+ * Without a policy nothing is inherited: the child's environment is exactly `overlay`. Throws `invalidParams` when the globs would take too
+ * long to match, since matching blocks the event loop.
  */
 export function childEnvironment(
   policy: EnvPolicy | undefined,
@@ -52,6 +52,6 @@ function boundedMatcher(globs: readonly string[], names: readonly string[]): (na
   const bound = comparisonBound(globs, names);
   if (bound <= mostComparisons) return globMatcher(globs);
   throw execError('invalidParams', {
-    problem: `the globs of envPolicy take up to ${bound} comparisons for ${names.length} variables; at most ${mostComparisons} are made`,
+    problem: `the globs of envPolicy take up to ${bound} comparisons for ${names.length} variables; the limit is ${mostComparisons}`,
   });
 }

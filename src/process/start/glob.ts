@@ -1,18 +1,18 @@
-// Globs over names: `*` stands for any run of characters, `?` for one, and case does not matter. Written by hand, because a regular
-// expression made from a caller's `*a*a*a*b` takes exponential time.
+// Case-insensitive globs: `*` matches any run of characters, `?` exactly one. Matched by hand, because a regular expression built from a
+// caller's `*a*a*a*b` takes exponential time.
 
 /**
- * Most character comparisons that one set of globs may cost, about 0.2 s at worst. A thousand variables against a hundred globs stay
- * far below; only text made for the purpose comes near.
+ * Most character comparisons that one set of globs may cost: about 0.2 s at worst. A thousand variables against a hundred globs stay
+ * far below; only input crafted for the purpose gets close.
  */
 export const mostComparisons = 2 ** 27;
 
-/** An upper bound on the comparisons that every glob against every name can take. */
+/** An upper bound on the comparisons needed to match every name against every glob. */
 export function comparisonBound(globs: readonly string[], names: readonly string[]): number {
   return lengthOf(globs) * lengthOf(names);
 }
 
-/** True for names that match one of the globs as a whole. */
+/** Returns a function that tells whether a whole name matches one of the globs. */
 export function globMatcher(globs: readonly string[]): (name: string) => boolean {
   const folded = globs.map((glob) => glob.toLowerCase());
   return (name) => {
@@ -22,8 +22,8 @@ export function globMatcher(globs: readonly string[]): (name: string) => boolean
 }
 
 /**
- * When characters differ, only the last star seen takes one more character: earlier stars took as little as they could, and taking more
- * there helps nothing. So the cost is at most the product of both lengths.
+ * On a mismatch only the last star backtracks, by one more character: extending an earlier star cannot produce a match that this misses.
+ * So the cost is at most the product of both lengths.
  */
 function matches(glob: string, name: string): boolean {
   let [atGlob, atName] = [0, 0];
@@ -49,7 +49,7 @@ function matches(glob: string, name: string): boolean {
   return atGlob === glob.length;
 }
 
-/** One more for each text, so that empty ones count. */
+/** Adds one for each text, so that empty ones count too. */
 function lengthOf(texts: readonly string[]): number {
   return texts.reduce((sum, { length }) => sum + length + 1, 0);
 }

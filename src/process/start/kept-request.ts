@@ -1,4 +1,4 @@
-// What stays of the request for a process while the process is known, and what a request may weigh.
+// The part of a start request that is kept as long as the process is known, and the size limits of a request.
 
 import { execError } from '../../protocol/index.js';
 import type { ProcessOptions } from '../process-options.js';
@@ -9,27 +9,27 @@ export interface RequestLimits {
   readonly maxArgvBytes: number;
   /** All variables of one process together, names included. */
   readonly maxEnvBytes: number;
-  /** The caller's notes on one process, as JSON. */
+  /** The caller's metadata on one process, as JSON. */
   readonly maxMetadataBytes: number;
 }
 
 export interface KeptRequest {
-  /** Without the environment, which may be large and is of no use once the child has it, and no part of what callers are told. */
+  /** Without the environment: it may be large, is not needed once the child has it, and is never reported to clients. */
   readonly spec: Omit<SpawnSpec, 'env'>;
-  /** What was asked to be executed. */
+  /** The program as the request named it. */
   readonly program: string;
-  /** What starts the same again, the environment included; only where that was asked for. */
+  /** The options for a restart, environment included; only for restartable processes. */
   readonly again: ProcessOptions | undefined;
-  /** As JSON: the objects could take ten times as much memory as their text. */
+  /** As JSON, because the objects could take ten times as much memory as their text. */
   readonly metadata: string | undefined;
-  /** Memory that it takes, about. */
+  /** Approximate memory that this request takes. */
   readonly bytes: number;
 }
 
-/** As the kernel counts: the NUL at the end of each string, and the pointer to it. */
+/** As the kernel counts: each string's terminating NUL and the pointer to it. */
 const stringOverheadBytes = 9;
 
-/** Throws `ExecError` invalidParams that names the member, its limit and its size. */
+/** Throws `ExecError` invalidParams, which names the member, its limit and its size, when one is too large. */
 export function keepRequest(options: ProcessOptions, limits: RequestLimits): KeptRequest {
   const { id, spec, metadata, restartable = false } = options;
   const { env, ...kept } = spec;
@@ -42,16 +42,16 @@ export function keepRequest(options: ProcessOptions, limits: RequestLimits): Kep
   requireAtMost(limits.maxMetadataBytes, 'metadata', metadataBytes);
   const program = spec.program.kind === 'exact' ? spec.program.path : (spec.argv[0] ?? '');
   const bytes = bytesOf([id, spec.cwd]) + argvBytes + metadataBytes + (restartable ? envBytes : 0);
-  const again = restartable ? { ...options, metadata: undefined } : undefined; // the notes are kept as JSON
+  const again = restartable ? { ...options, metadata: undefined } : undefined; // metadata is kept as JSON
   return { spec: kept, program, again, metadata: json, bytes };
 }
 
-/** The caller's notes, as far as JSON can say them. */
+/** The caller's metadata, as far as JSON can represent it. */
 export function metadataOf({ metadata }: KeptRequest): { metadata?: Record<string, unknown> } {
   if (metadata === undefined) return {};
   // oxlint-disable-next-line typescript/no-unsafe-assignment -- the text was made from such an object
-  const notes: Record<string, unknown> = JSON.parse(metadata);
-  return { metadata: notes };
+  const parsed: Record<string, unknown> = JSON.parse(metadata);
+  return { metadata: parsed };
 }
 
 function bytesOf(texts: readonly string[]): number {
@@ -63,7 +63,7 @@ function requireAtMost(limit: number, member: string, bytes: number): void {
   throw execError('invalidParams', { problem: `${member} must be at most ${limit} bytes, got ${bytes}` });
 }
 
-/** A caller in this program may hand in what JSON cannot say: a cycle, a bigint, a depth beyond the stack. */
+/** An in-process caller may pass what JSON cannot represent: a cycle, a bigint, nesting deeper than the stack. */
 function jsonOf(metadata: Readonly<Record<string, unknown>>): string {
   try {
     return JSON.stringify(metadata);

@@ -1,4 +1,4 @@
-// A backend that is made when it is first needed: its native part takes 12 ms to load and 2 MB, which a server that runs nothing can spare.
+// A backend that is created on first use: its native part takes 12 ms to load and 2 MB, which a server that runs nothing need not spend.
 
 import type { Backend, Child, ChildEvents, ResolvedCommand } from '../child.js';
 
@@ -26,7 +26,7 @@ export class LazyBackend implements Backend {
     await this.#made?.close();
   }
 
-  /** Makes it now; throws when it cannot be made. */
+  /** Creates the backend now; throws when that fails. */
   make(): Backend {
     this.#made ??= this.#create();
     return this.#made;

@@ -1,17 +1,17 @@
-// Why a command could not run, in words that tell the cases apart. Looks at the file system only after something failed, or to find the program.
+// Explains why a command could not run. Reads the file system only to find the program, or after a spawn has failed.
 
 import { accessSync, constants, lstatSync, openSync, readSync, closeSync, statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { type ExecError, type SpawnFailure, execError } from '../../protocol/index.js';
 
-/** Where programs are looked for when the child's environment has no PATH: what libc does too. */
+/** Search path when the child's environment has no PATH; the same as libc's. */
 const defaultPath = '/bin:/usr/bin';
 
 export function spawnFailed(failure: SpawnFailure, problem: string, cause?: unknown): ExecError<'spawnFailed'> {
   return execError('spawnFailed', { failure, problem }, cause === undefined ? undefined : { cause });
 }
 
-/** The file that `program` names for a child with this environment and folder. Throws `spawnFailed` when there is none to run. */
+/** The file that `program` resolves to for a child with this PATH and working folder. Throws `spawnFailed` when none can be run. */
 export function findProgram(program: string, cwd: string, path: string | undefined): string {
   if (program === '') throw spawnFailed('programNotFound', 'argv[0] is empty; it must name a program');
   if (program.includes('/')) {
@@ -25,15 +25,15 @@ export function findProgram(program: string, cwd: string, path: string | undefin
     const file = join(folder === '' ? cwd : resolve(cwd, folder), program);
     const failure = whyNotExecutable(file);
     if (failure === undefined) return file;
-    // In a folder that may not be entered there is nothing to be found, as for a shell.
-    if (failure !== 'programNotFound' && isThere(file)) nearest ??= { failure, file };
+    // A folder that may not be entered counts as empty, as in a shell.
+    if (failure !== 'programNotFound' && exists(file)) nearest ??= { failure, file };
   }
   if (nearest !== undefined) throw spawnFailed(nearest.failure, describe(nearest.failure, nearest.file));
   const where = path === undefined ? `the default path "${defaultPath}" (env has no PATH)` : `PATH "${path}"`;
   throw spawnFailed('programNotFound', `program "${program}" not found in ${where}`);
 }
 
-function isThere(file: string): boolean {
+function exists(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch {
@@ -41,7 +41,7 @@ function isThere(file: string): boolean {
   }
 }
 
-/** The kernel refused to run `file` in `cwd` with this errno name: say which of the two was at fault, and how. */
+/** The kernel refused to run `file` in `cwd` with this errno name: finds out which of the two caused it, and why. */
 export function spawnFailureFrom(errno: string, file: string, cwd: string): ExecError<'spawnFailed'> {
   const folder = statSync(cwd, { throwIfNoEntry: false });
   if (folder === undefined) return spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`);
@@ -58,7 +58,7 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
       return spawnFailed(failure, describe(failure, file));
     }
     case 'E2BIG':
-      return spawnFailed('badArgument', 'arguments and environment together are longer than the kernel takes');
+      return spawnFailed('badArgument', 'arguments and environment together are longer than the kernel accepts');
     case 'ENAMETOOLONG':
     case 'EINVAL':
     case 'ELOOP':
@@ -68,14 +68,17 @@ export function spawnFailureFrom(errno: string, file: string, cwd: string): Exec
   }
 }
 
-/** A program that is there and yet "not found" lacks what is to run it. A carriage return after an interpreter's name must show. */
+/**
+ * The kernel also reports ENOENT when a program exists but its interpreter or loader does not. The interpreter is quoted as JSON, so that
+ * a carriage return after its name is visible.
+ */
 function missingPart(file: string): string {
   const interpreter = interpreterOf(file);
-  if (interpreter !== undefined) return `${JSON.stringify(interpreter)}, the interpreter that "${file}" asks for,`;
-  return whyNotExecutable(file) === 'programNotFound' ? `program "${file}"` : `the loader that "${file}" asks for`;
+  if (interpreter !== undefined) return `${JSON.stringify(interpreter)}, the interpreter of "${file}",`;
+  return whyNotExecutable(file) === 'programNotFound' ? `program "${file}"` : `the loader of "${file}"`;
 }
 
-/** What can be wrong with a file as a program. */
+/** Why a file cannot be run as a program. */
 type FileFailure = 'programNotFound' | 'notExecutable' | 'permissionDenied';
 
 function whyNotExecutable(file: string): FileFailure | undefined {
@@ -106,12 +109,12 @@ export function interpreterOf(file: string): string | undefined {
   return /^#![ \t]*([^ \t\n\0]+)/.exec(firstBytes(file).toString('latin1'))?.[1];
 }
 
-/** Whether a shell could make sense of the file: binaries have a NUL early on. */
+/** Whether a shell could interpret the file: binaries have a NUL near the start. */
 export function isText(file: string): boolean {
   return !firstBytes(file).includes(0);
 }
 
-/** Empty for a file that cannot be read; then it is not a script that anybody could run either. */
+/** Empty for a file that cannot be read: no interpreter could run it as a script either. */
 function firstBytes(file: string): Buffer {
   try {
     const fd = openSync(file, 'r');

@@ -1,4 +1,4 @@
-// SpawnSpec -> Child on the chosen backend. What can be said about a command before trying it is said here.
+// SpawnSpec -> Child on the chosen backend. Rejects commands that are known to fail before anything is spawned.
 
 import { statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
@@ -10,24 +10,24 @@ import { loadLibc } from '../linux/libc.js';
 import { PortableBackend } from '../portable/portable-backend.js';
 import { errnoOf, findProgram, spawnFailed, spawnFailureFrom } from './spawn-failure.js';
 
-/** An instruction to start something; the environment is exact, no policy is left in it. */
+/** What to start. The environment is exact: all policies have been applied. */
 export interface SpawnSpec {
-  /** `lookup` finds argv[0] the way a shell does; a path is executed as it is. */
+  /** `lookup` finds argv[0] the way a shell does; `exact` executes the path as given. */
   readonly program: { readonly kind: 'lookup' } | { readonly kind: 'exact'; readonly path: string };
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly io: Io;
-  /** What the program sees as its own name instead of argv[0]. */
+  /** The name that the program sees as its own, instead of argv[0]. */
   readonly arg0: string | undefined;
-  /** What the program reads from descriptor 3, to its end: at most `maxFd3Bytes`. The descriptor is closed when absent. */
+  /** What the program reads from descriptor 3, followed by end-of-file: at most `maxFd3Bytes`. The descriptor is closed when absent. */
   readonly fd3?: Uint8Array | undefined;
 }
 
-/** An empty pipe takes this much at once, however little memory its user may have in pipes: so no spawn has to wait for a reader. */
+/** An empty pipe accepts this much even when its user has reached the kernel's pipe limits, so no spawn has to wait for a reader. */
 const maxFd3Bytes = 4096;
 
-/** `auto` takes the Linux backend where it works and the portable one elsewhere. */
+/** `auto` chooses the Linux backend where it works and the portable one elsewhere. */
 export type BackendName = 'auto' | 'linux' | 'portable';
 
 export function createBackend(name: BackendName, options: BackendOptions): Backend {
@@ -57,9 +57,9 @@ function resolveCommand(spec: SpawnSpec): ResolvedCommand {
   );
   const misnamed = Object.keys(env).find((key) => key === '' || key.includes('='));
   if (misnamed !== undefined)
-    throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name is not empty and has no "="`);
+    throw spawnFailed('badArgument', `env has a variable named "${misnamed}"; a name must not be empty or contain "="`);
   if (fd3 !== undefined && fd3.length > maxFd3Bytes)
-    throw spawnFailed('badArgument', `fd3 has ${fd3.length} bytes; there can be ${maxFd3Bytes}`);
+    throw spawnFailed('badArgument', `fd3 must be at most ${maxFd3Bytes} bytes, got ${fd3.length}`);
   requireFolder(cwd);
   const file = spec.program.kind === 'exact' ? spec.program.path : findProgram(name, cwd, env['PATH']);
   if (!isAbsolute(file)) throw spawnFailed('badArgument', `program must be an absolute path, got "${file}"`);
@@ -67,17 +67,17 @@ function resolveCommand(spec: SpawnSpec): ResolvedCommand {
   return { file, argv: spec.arg0 === undefined ? argv : [spec.arg0, ...argv.slice(1)], cwd, env, io, fd3 };
 }
 
-/** Linux takes no single argument or variable longer than this, the NUL at its end included. */
+/** Longest single argument or variable that Linux accepts, its terminating NUL included. */
 const longestLinuxString = 128 * 1024;
 
 function refuseOverlong(what: string, texts: readonly string[]): void {
   if (process.platform !== 'linux') return;
-  // A character is at most three bytes per unit, so most strings need no counting.
+  // A UTF-16 unit takes at most three bytes, so most strings need no counting.
   const text = texts.find((each) => each.length * 3 >= longestLinuxString && Buffer.byteLength(each) >= longestLinuxString);
   if (text === undefined) return;
   throw spawnFailed(
     'badArgument',
-    `${what} has a string of ${Buffer.byteLength(text)} bytes; the kernel takes ${longestLinuxString - 1}`,
+    `${what} has a string of ${Buffer.byteLength(text)} bytes; the kernel accepts at most ${longestLinuxString - 1}`,
   );
 }
 
@@ -93,8 +93,7 @@ function requireFolder(cwd: string): void {
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    if (errno === 'ENOTDIR')
-      throw spawnFailed('cwdNotDirectory', `cwd "${cwd}" goes through something that is not a folder`, error);
+    if (errno === 'ENOTDIR') throw spawnFailed('cwdNotDirectory', `a parent of cwd "${cwd}" is not a folder`, error);
     if (errno === 'EACCES') throw spawnFailed('permissionDenied', `permission to reach cwd "${cwd}" is denied`, error);
     throw errno === 'ENOENT'
       ? spawnFailed('cwdNotFound', `cwd "${cwd}" does not exist`, error)

@@ -1,9 +1,9 @@
-// A spawned process joined to its input, output and tree: the same for every backend.
+// Connects a spawned process with its input, output and tree, in the same way for every backend.
 
 import type { Size } from '../../protocol/index.js';
 import type { Child, ChildEvents, ChildInput, ChildOutput, ProcessTree, WaitStatus } from '../child.js';
 
-/** What a backend has to bring. */
+/** What a backend provides. */
 export interface ChildParts {
   readonly pid: number;
   readonly tree: ProcessTree;
@@ -42,7 +42,7 @@ export class WiredChild implements Child {
     this.#output.close();
   }
 
-  /** The backend has collected the leader: its pid is free, its stdin nobody's, and what it wrote is to be read to the end. */
+  /** The backend has reaped the leader: its pid is free, its stdin has no reader, and its remaining output must be drained. */
   leaderReaped(status: WaitStatus): void {
     this.tree.leaderReaped();
     this.input?.destroy();
