@@ -42,7 +42,7 @@ describe('a server', { concurrency: true }, () => {
     await using client = await connect(server.url);
     const pid = server.child.pid ?? 0;
     setSoftLimit(pid, { name: 'nproc', value: 1, as: asOrdinaryUser });
-    assert.match(await problemOf(client, bothKinds[0][1]), /outOfResources no guard/);
+    assert.match(await problemOf(client, bothKinds[0][1]), /outOfResources cannot start the watchdog/);
     setSoftLimit(pid, { name: 'nproc', value: 'hard', as: asOrdinaryUser });
     await succeeds(client);
   });

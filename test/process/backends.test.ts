@@ -33,7 +33,7 @@ describe('a backend', () => {
   test('in a worker thread is the portable one, because workers receive no SIGCHLD', async () => {
     const code = `const { parentPort, workerData } = require('node:worker_threads');
       import(workerData).then(async ({ createBackend }) => {
-        const { systemClock } = await import(workerData.replace('process/spawn', 'base/clock'));
+        const { systemClock } = await import(workerData.replace('process/start/spawn', 'base/clock'));
         const backend = createBackend('auto', { clock: systemClock, orphans: 'leave' });
         parentPort.postMessage(backend.name);
         await backend.close();
