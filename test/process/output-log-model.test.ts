@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { LogReader, Settlement } from '#src/process/output/log-reader.js';
-import { type LogEntry, OutputLog, type Retention } from '#src/process/output/output-log.js';
+import type { LogEntry } from '#src/process/output/log-entries.js';
+import { OutputLog, type Retention } from '#src/process/output/output-log.js';
 import type { Ending, Stream } from '#src/protocol/index.js';
 
 const streams = ['stdout', 'stderr'] as const;

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type LogEntry, type LogPage, OutputLog, type Retention } from '#src/process/output/output-log.js';
+import type { LogEntry } from '#src/process/output/log-entries.js';
+import { type LogPage, OutputLog, type Retention } from '#src/process/output/output-log.js';
 import type { Ending, Stream } from '#src/protocol/index.js';
 import { FakeClock } from '../support/fake-clock.js';
 

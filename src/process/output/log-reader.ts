@@ -1,7 +1,8 @@
 // A lossless cursor on a log, which takes entries in order at its own pace.
 
 import type { Seq } from '../../protocol/index.js';
-import type { LogEntry, OutputLog } from './output-log.js';
+import type { LogEntry } from './log-entries.js';
+import type { OutputLog } from './output-log.js';
 
 /** An entry, and how many bytes before it had already been evicted. */
 export interface Taken {

@@ -2,9 +2,9 @@
 // The first bytes of each stream are never evicted, the last ones are kept as far as the bounds allow; between them there may be a hole.
 
 import type { Clock } from '../../base/clock.js';
-import { Ring } from '../../base/ring.js';
 import type { Ending, RetainedStream, Seq, Stream } from '../../protocol/index.js';
 import { copyOf, reuse } from './chunk-memory.js';
+import { LogEntries, type LogEntry, endOf } from './log-entries.js';
 import { LogReader, type Position, type Settlement } from './log-reader.js';
 
 export interface Retention {
@@ -15,12 +15,6 @@ export interface Retention {
   /** The part of `retainedBytes` reserved for the beginning of each stream. */
   readonly headBytes: number;
 }
-
-/** `offset` counts the bytes of all streams before this entry, dropped ones included. */
-export type LogEntry =
-  | { readonly kind: 'chunk'; readonly seq: Seq; readonly offset: number; readonly stream: Stream; readonly bytes: Uint8Array }
-  | { readonly kind: 'exited'; readonly seq: Seq; readonly offset: number; readonly ending: Ending }
-  | { readonly kind: 'closed'; readonly seq: Seq; readonly offset: number; readonly survivors: readonly number[] };
 
 /** The retained entries after a cursor, across holes; a byte limit may end the page before the end of the log. */
 export interface LogPage {
@@ -44,10 +38,7 @@ interface StreamCount {
 
 export class OutputLog {
   readonly #retention: Retention;
-  /** Never evicted: the beginning of each stream, and the events. Ordered by seq. */
-  readonly #kept: LogEntry[] = [];
-  /** Evicted from the front. Ordered by seq. */
-  readonly #tail = new Ring<LogEntry>();
+  readonly #entries = new LogEntries();
   #nextSeq: Seq = 1;
   /** Callers may hold the bytes of entries up to this one, so their memory is not reused. */
   #handedOut: Seq = 0;
@@ -83,7 +74,7 @@ export class OutputLog {
 
   /** Approximate memory of the log: many small entries take more than their bytes. */
   get keptBytes(): number {
-    return this.#retainedBytes + (this.#kept.length + this.#tail.length) * entryBytes;
+    return this.#retainedBytes + this.#entries.count * entryBytes;
   }
 
   /** Bytes that the slowest reader has not settled yet. */
@@ -97,7 +88,8 @@ export class OutputLog {
   append(stream: Stream, bytes: Uint8Array): void {
     const count = (this.#streams[stream] ??= { totalBytes: 0, retainedBytes: 0 });
     const entry: LogEntry = { kind: 'chunk', seq: this.#nextSeq, offset: this.#totalBytes, stream, bytes: copyOf(bytes) };
-    (this.#isHead(count) ? this.#kept : this.#tail).push(entry);
+    if (this.#isHead(count)) this.#entries.keep(entry);
+    else this.#entries.addToTail(entry);
     count.totalBytes += bytes.length;
     count.retainedBytes += bytes.length;
     this.#totalBytes += bytes.length;
@@ -107,12 +99,12 @@ export class OutputLog {
   }
 
   appendExited(ending: Ending): void {
-    this.#kept.push({ kind: 'exited', seq: this.#nextSeq, offset: this.#totalBytes, ending });
+    this.#entries.keep({ kind: 'exited', seq: this.#nextSeq, offset: this.#totalBytes, ending });
     this.#advance();
   }
 
   appendClosed(survivors: readonly number[]): void {
-    this.#kept.push({ kind: 'closed', seq: this.#nextSeq, offset: this.#totalBytes, survivors });
+    this.#entries.keep({ kind: 'closed', seq: this.#nextSeq, offset: this.#totalBytes, survivors });
     this.#advance();
   }
 
@@ -143,10 +135,7 @@ export class OutputLog {
 
   /** The first retained entry after the cursor. Its bytes are valid until the next append, unless `handOut` is called for it. */
   after(cursor: Seq): LogEntry | undefined {
-    const kept = this.#kept[firstAfter(this.#kept, cursor)];
-    const tail = this.#tail.at(firstAfter(this.#tail, cursor));
-    if (kept === undefined || tail === undefined) return kept ?? tail;
-    return kept.seq < tail.seq ? kept : tail;
+    return this.#entries.after(cursor);
   }
 
   /** Lets callers keep the bytes of entries up to this one. */
@@ -159,7 +148,7 @@ export class OutputLog {
     const count = this.#streams[stream];
     if (count === undefined) return undefined;
     const droppedBytes = count.totalBytes - count.retainedBytes;
-    return { head: chunksOf(stream, this.#kept), tail: chunksOf(stream, this.#tail), truncated: droppedBytes > 0, droppedBytes };
+    return { ...this.#entries.bytesOf(stream), truncated: droppedBytes > 0, droppedBytes };
   }
 
   /**
@@ -227,7 +216,7 @@ export class OutputLog {
   /** Whether the next chunk belongs to the stream's beginning, which must leave most of the space to its end. Once false, stays false. */
   #isHead({ totalBytes }: StreamCount): boolean {
     const { headBytes, retainedBytes, retainedEntries } = this.#retention;
-    return totalBytes < Math.min(headBytes, retainedBytes / 4) && this.#kept.length < retainedEntries / 4;
+    return totalBytes < Math.min(headBytes, retainedBytes / 4) && this.#entries.keptCount < retainedEntries / 4;
   }
 
   #advance(): void {
@@ -247,11 +236,10 @@ export class OutputLog {
     let floor = Infinity;
     for (const reader of this.#readers) floor = Math.min(floor, reader.settled.seq);
     for (;;) {
-      const oldest = this.#tail.at(0);
-      const entries = this.#kept.length + this.#tail.length;
-      const isFull = this.#retainedBytes > this.#retention.retainedBytes || entries > this.#retention.retainedEntries;
+      const oldest = this.#entries.oldestOfTail;
+      const isFull = this.#retainedBytes > this.#retention.retainedBytes || this.#entries.count > this.#retention.retainedEntries;
       if (!isFull || oldest?.kind !== 'chunk' || oldest.seq > floor) break;
-      this.#tail.shift();
+      this.#entries.dropOldestOfTail();
       if (oldest.seq > this.#handedOut) reuse(oldest.bytes);
       this.#retainedBytes -= oldest.bytes.length;
       const count = this.#streams[oldest.stream];
@@ -264,36 +252,6 @@ export class OutputLog {
     // A position past the end would wait for numbers far in the future, and hold the process.
     if (cursor >= lastSeq) return { seq: lastSeq, offset: this.#totalBytes };
     const holeEnd = this.after(cursor)?.offset ?? this.#totalBytes;
-    return { seq: cursor, offset: Math.min(Math.max(this.#endUpTo(cursor), afterBytes), holeEnd) };
+    return { seq: cursor, offset: Math.min(Math.max(this.#entries.endUpTo(cursor), afterBytes), holeEnd) };
   }
-
-  /** Offset just past the last retained entry up to `seq`; for a cursor inside a hole, the beginning of the hole. */
-  #endUpTo(seq: Seq): number {
-    const kept = this.#kept[firstAfter(this.#kept, seq) - 1];
-    const tail = this.#tail.at(firstAfter(this.#tail, seq) - 1);
-    return Math.max(endOf(kept), endOf(tail));
-  }
-}
-
-function endOf(entry: LogEntry | undefined): number {
-  if (entry === undefined) return 0;
-  return entry.offset + (entry.kind === 'chunk' ? entry.bytes.length : 0);
-}
-
-/** Index of the first entry whose `seq` is greater than `cursor`. */
-function firstAfter(entries: Pick<Ring<LogEntry>, 'at' | 'length'>, cursor: Seq): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((entries.at(middle)?.seq ?? Infinity) > cursor) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-function chunksOf(stream: Stream, entries: Iterable<LogEntry>): Uint8Array {
-  return Buffer.concat(
-    Array.from(entries).flatMap((entry) => (entry.kind === 'chunk' && entry.stream === stream ? [entry.bytes] : [])),
-  );
 }
