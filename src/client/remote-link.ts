@@ -1,5 +1,5 @@
-// ConnectionService over a connection that may be lost and found again. Calls and cursors outlive the connection; what cannot be
-// sent twice without harm is not sent twice.
+// ConnectionService over a connection that may be lost and reopened. Calls and cursors outlive the connection; a call that would do harm
+// if it were executed twice is not repeated.
 
 import * as v from 'valibot';
 import { deferred } from '../base/deferred.js';
@@ -33,7 +33,7 @@ import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
 import { comeBack } from './reconnect.js';
 
-/** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
+/** How long to wait for the server to terminate the session's processes: longer than it waits for a process stuck in the kernel. */
 const closeMs = 10_000;
 
 type Server = GreetedServer['server'];
@@ -43,20 +43,20 @@ export class RemoteLink implements ExecLink {
   readonly commands: ConnectionService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
-  /** Processes of other sessions, to be joined again by every new connection. */
+  /** Attached processes, which every new connection has to attach to again. */
   readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
-  /** Processes that are being left. */
+  /** Processes that are being detached. */
   readonly #leaving = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   readonly #watchers = new Set<(event: ProcessEvent) => void>();
-  /** In the order they were made, which is the order they are sent in again. */
+  /** In the order of the calls, which is also the order in which they are repeated. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
   #connection: Server | undefined;
   #sessionId: string | undefined;
   #writes = 0;
   #isOver = false;
-  #canComeBack = false;
+  #canReconnect = false;
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
@@ -66,7 +66,7 @@ export class RemoteLink implements ExecLink {
     this.commands = this.service;
   }
 
-  /** Connects and greets. */
+  /** Connects and sends `initialize`. */
   static async open(options: RemoteOptions): Promise<RemoteLink> {
     const link = new RemoteLink(options);
     await link.#connect();
@@ -77,7 +77,7 @@ export class RemoteLink implements ExecLink {
     return this.#sessionId ?? '';
   }
 
-  /** Resolves when the link is over for good; with why, unless it was closed from here. */
+  /** Resolves when the link has ended for good: with the reason, or with undefined if it was closed locally. */
   get ended(): Promise<string | undefined> {
     return this.#ended.promise;
   }
@@ -107,17 +107,17 @@ export class RemoteLink implements ExecLink {
     const params = readParams('process/attach', given);
     const { processId } = params;
     const leaving = this.#leaving.get(processId);
-    if (leaving !== undefined) await leaving.catch(() => {}); // until then events may come that were meant for the one before
+    if (leaving !== undefined) await leaving.catch(() => {}); // until then, events for the previous attachment may arrive
     if (this.#sources.has(processId)) throw execError('processExists', { processId });
     const afterSeq = params.afterSeq ?? 0;
-    const events = this.follow(processId, afterSeq); // its events may come together with the reply
+    const events = this.follow(processId, afterSeq); // events may arrive together with the reply
     if (params.follow === false) events.close();
     try {
       const { process: status, afterBytes } = await this.#call('process/attach', params);
       events.beginsAfter(afterBytes);
       events.replaysUpTo(status.nextSeq - 1);
       this.#guests.set(processId, params);
-      if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
+      if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // there will be no events
       return { status, events };
     } catch (error) {
       this.#sources.delete(processId);
@@ -148,14 +148,14 @@ export class RemoteLink implements ExecLink {
     const connection = this.#connection;
     const isFirst = !this.#isOver;
     this.#end(undefined);
-    // Asked for first, so that nothing runs any more when this resolves; a server that is gone has seen to it itself.
+    // Sent first, so that no process runs when this resolves; a server that is gone has already ended its processes.
     if (isFirst) await connection?.call('session/close', {}, closeMs).catch(() => {});
     connection?.close();
     await connection?.closed;
     await this.#options.closed?.();
   }
 
-  /** Checks the parameters before they are sent, because JSON silently turns some wrong values, such as NaN, into null. */
+  /** Checks the parameters before sending, because JSON silently turns some invalid values, such as NaN, into null. */
   #call<M extends ConnectionMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
     if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
@@ -168,11 +168,11 @@ export class RemoteLink implements ExecLink {
   }
 
   #encoded(method: ConnectionMethod, params: unknown): unknown {
-    // A start's events may come together with its reply, so their queue is there before.
+    // Events may arrive together with the reply, so the queue must exist first.
     if (method === 'process/start') this.follow(processIdIn(params), 0);
     if (method !== 'process/write') return params;
     this.#writes += 1;
-    // Of the session, because another client may drive the same process.
+    // The id contains the session, because another client may write to the same process.
     return repeatableWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
@@ -184,7 +184,7 @@ export class RemoteLink implements ExecLink {
           if (call.isNewProcess) this.#sources.delete(processIdIn(call.params));
           return call.answer.reject(toExecError(error));
         }
-        // Lost on the way: sent again when the connection is back, unless that could do harm.
+        // The connection was lost: the call is repeated after reconnecting, unless that could do harm.
         if (this.#isOver || isUnrepeatable(call.method)) return call.answer.reject(error);
         if (call.method === 'process/start' || call.method === 'process/write') call.params = sentAgain(call.params);
       },
@@ -205,7 +205,7 @@ export class RemoteLink implements ExecLink {
     const onNotification = (notification: ServerNotification | undefined): void => this.#onNotification(notification);
     const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
     this.#greeted(greeted);
-    this.#canComeBack = reconnectMs > 0 && kind === 'sluice';
+    this.#canReconnect = reconnectMs > 0 && kind === 'sluice';
     if (this.#isOver) return server.close();
     server.notify('initialized', {});
     this.#connection = server;
@@ -215,28 +215,28 @@ export class RemoteLink implements ExecLink {
     void server.closed.then((end) => this.#onLost(end));
   }
 
-  /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
+  /** Ends the sources of forgotten processes, except attached ones, which are attached to again, and those that a pending call joins. */
   #greeted({ sessionId, forgotten = [], lastSeqs = {} }: GreetedServer['greeted']): void {
     this.#sessionId = sessionId;
-    // Of the processes of others, the answer to joining them again tells.
+    // For attached processes, the reply to attaching again has this number.
     for (const [id, source] of this.#sources)
       if (!this.#guests.has(id)) source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
     const joining = [...this.#calls].map(joinedBy);
-    const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
-    for (const id of over) this.#sources.get(id)?.forget();
-    for (const id of over) this.#sources.delete(id);
+    const ended = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
+    for (const id of ended) this.#sources.get(id)?.forget();
+    for (const id of ended) this.#sources.delete(id);
   }
 
-  /** Before the calls that were lost are made again: they may be about this process. */
+  /** Runs before the lost calls are repeated, since they may concern this process. */
   #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
-    // Its last event was taken already: what remains is the right to call its methods.
+    // Without a source, its last event was already read; attaching only restores the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
     connection
       .call('process/attach', { ...params, ...cursor })
       .then((result) => source?.replaysUpTo(v.parse(requests['process/attach'].result, result).process.nextSeq - 1))
       .catch((error: unknown) => {
-        if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
+        if (!(error instanceof RpcError)) return; // lost again: the next connection retries
         this.#guests.delete(processId);
         source?.end();
       });
@@ -246,7 +246,7 @@ export class RemoteLink implements ExecLink {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
     if (this.#isOver) return;
-    if (isFinal || !this.#canComeBack) return this.#end(problem);
+    if (isFinal || !this.#canReconnect) return this.#end(problem);
     for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
     void this.#comeBack();
@@ -280,7 +280,7 @@ export class RemoteLink implements ExecLink {
         return;
       case 'delta':
         return this.#deltaListeners.get(notification.delta.processId)?.(notification.delta);
-      case undefined: // a newer server's; nothing here asked for it
+      case undefined: // from a newer server; this client did not ask for it
     }
   }
 }

@@ -60,6 +60,6 @@ describe('a client over a browser’s WebSocket', () => {
 
   test('says so where there is no WebSocket', async () => {
     delete world.WebSocket;
-    await assert.rejects(connectWebSocket('ws://127.0.0.1:1'), /there is no WebSocket here/);
+    await assert.rejects(connectWebSocket('ws://127.0.0.1:1'), /this runtime has no WebSocket/);
   });
 });

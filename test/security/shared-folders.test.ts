@@ -81,7 +81,7 @@ describe('the path of a Unix socket, prepared by another user,', { skip: noOther
       const ours = readFileSync(program);
       const { status, stderr } = serveAt(folder.place);
       assert.equal(status, 125);
-      assert.match(stderr, /there is something that is no socket; it was left alone/);
+      assert.match(stderr, /a file that is not a socket is in the way; it was left alone/);
       assert.deepEqual(stateOf(folder), before);
       assert.deepEqual(readFileSync(program), ours);
     });

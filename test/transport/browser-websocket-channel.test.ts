@@ -86,9 +86,9 @@ describe('while it is paused', () => {
     assert.equal(recorder.arrivals.length, 1);
     channel.pause();
     for (let count = 0; count < 2; count += 1) socket.fire('message', { data: 'x'.repeat(500) });
-    assert.deepEqual(socket.closes, [[4000, 'the peer sent more than 1000 bytes that nobody was ready to take']]);
+    assert.deepEqual(socket.closes, [[4000, 'the peer sent more than 1000 bytes while this side was not reading']]);
     socket.fire('close', { code: 4000, reason: '' });
-    assert.deepEqual(await channel.closed, { problem: 'the peer sent more than 1000 bytes that nobody was ready to take' });
+    assert.deepEqual(await channel.closed, { problem: 'the peer sent more than 1000 bytes while this side was not reading' });
     channel.resume();
     assert.equal(recorder.arrivals.length, 1);
   });

@@ -112,7 +112,7 @@ describe('the path of a Unix socket', () => {
   test('is not longer than the system takes', () => {
     const longest = `/${'x'.repeat(106)}`;
     assert.deepEqual(parseListenUrl(`unix://${longest}`), { kind: 'unix', path: longest });
-    assert.throws(() => parseListenUrl(`unix://${longest}x`), /the path of a socket has at most 107 bytes, this one has 108/);
+    assert.throws(() => parseListenUrl(`unix://${longest}x`), /a socket path may have at most 107 bytes, this one has 108/);
     assert.throws(() => parseListenUrl(`unix:///${'é'.repeat(60)}`), /at most 107 bytes, this one has 121/);
   });
 

@@ -105,7 +105,7 @@ describe('a connection of plain HTTP', () => {
     await client.answered(200);
     client.send(upgrade + ask('/two'));
     await client.closed(200, 400);
-    assert.match(client.said, /a WebSocket begins with the first request of its connection$/);
+    assert.match(client.said, /an upgrade to a WebSocket must be the first request of its connection$/);
     assert.deepEqual(door.channels, []);
   });
 

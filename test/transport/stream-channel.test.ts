@@ -65,7 +65,7 @@ describe('a peer', () => {
     await pair.clock.advance(4_999);
     assert.deepEqual(pair.clock.pendingMs, [1]);
     await pair.clock.advance(1);
-    assert.deepEqual(await pair.channel.closed, { problem: 'the peer did not take what was sent before the close' });
+    assert.deepEqual(await pair.channel.closed, { problem: 'the peer did not read everything that was sent before the close' });
   });
 
   test('that never ends its own side is given up on without a problem, for it has had everything', async () => {

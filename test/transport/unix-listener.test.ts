@@ -85,7 +85,7 @@ describe('what lies there already', () => {
     await using place = new Place();
     const refused = {
       name: 'EndpointError',
-      message: `cannot listen on unix://${place.socket}: there is something that is no socket; it was left alone`,
+      message: `cannot listen on unix://${place.socket}: a file that is not a socket is in the way; it was left alone`,
     };
     writeFileSync(place.socket, 'precious');
     await assert.rejects(place.listen(), refused);

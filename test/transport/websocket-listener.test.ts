@@ -183,7 +183,7 @@ describe('a plain request', () => {
     const { status, text, headers } = await plain(`${door.listener.url}/`);
     assert.deepEqual(
       [status, text, headers['content-type']],
-      [400, 'there is a WebSocket at the path / and nothing else', 'text/plain; charset=utf-8'],
+      [400, 'only a WebSocket is served here, at the path /', 'text/plain; charset=utf-8'],
     );
     assert.equal((await plain(`${door.listener.url}/readyz`)).status, 404);
   });

@@ -62,8 +62,8 @@ describe('streams that are open already', () => {
     const [{ readable, writable }] = nodeStreams() as readonly [{ readable: Readable; writable: Writable }, StreamPair];
     const ended = new PassThrough().destroy();
     for (const [pair, problem] of [
-      [{ readable: ended, writable }, /the readable stream is over already/],
-      [{ readable, writable: ended }, /the writable stream is over already/],
+      [{ readable: ended, writable }, /the readable stream has already ended/],
+      [{ readable, writable: ended }, /the writable stream has already ended/],
       [{ readable: new PassThrough({ encoding: 'utf8' }), writable }, /must give bytes/],
       [{ readable: true, writable: true }, /readable must be a readable stream, got boolean/],
     ] as const) {
