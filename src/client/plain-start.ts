@@ -63,9 +63,7 @@ function preparedCommand({ program, argv: [arg0, ...args], cwd, env, io, fd3 }: 
 
 function requireIo(io: Io, { isV0 }: PlainHost): void {
   if (io.kind === 'pty' && (io.rows !== terminal.rows || io.cols !== terminal.cols)) {
-    throw refused(
-      `a terminal of ${io.rows} rows and ${io.cols} columns: all its terminals are ${terminal.rows} by ${terminal.cols}`,
-    );
+    throw refused(`a terminal of ${io.rows} rows and ${io.cols} columns, only ${terminal.rows} by ${terminal.cols}`);
   }
   if (io.kind === 'pipe' && io.stdin === 'open' && isV0) throw refused('an open stdin on a pipe, only on a terminal');
 }

@@ -154,7 +154,7 @@ function startPinging(
 }
 
 /** The bytes after an upgrade request are not HTTP, so the connection is closed. */
-const lateUpgrade = plainAnswer(400, 'an upgrade to a WebSocket must be the first request of its connection', {
+const lateUpgrade = plainAnswer(400, 'a WebSocket upgrade must be the first request', {
   connection: 'close',
 });
 

@@ -192,10 +192,7 @@ export class WebSocketReceiver {
     if (high === undefined) return this.#end(() => this.#listener.closing(closeCodes.none, ''));
     const code = low === undefined ? undefined : high * 256 + low;
     if (code === undefined || !isCloseCode(code)) {
-      return this.#break(
-        closeCodes.protocolError,
-        `a close frame has ${code === undefined ? 'half a code' : `the invalid code ${code}`}`,
-      );
+      return this.#break(closeCodes.protocolError, `a close frame has ${code === undefined ? 'half a code' : `code ${code}`}`);
     }
     const reason = decodeUtf8(payload.subarray(2));
     if (reason === undefined) return this.#break(closeCodes.invalidText, 'the reason of a close frame is not valid UTF-8');

@@ -72,13 +72,10 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
 }
 
 function problemWithAnswer({ statusCode, headers }: IncomingMessage, key: string): string | undefined {
-  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== 'websocket')
-    return 'the response is not an upgrade to a WebSocket';
+  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== 'websocket') return 'the response is not a WebSocket upgrade';
   if (headers['sec-websocket-accept'] !== acceptKey(key)) return 'the response does not match our Sec-WebSocket-Key';
-  const unexpected = (['sec-websocket-protocol', 'sec-websocket-extensions'] as const).find(
-    (name) => headers[name] !== undefined,
-  );
-  return unexpected === undefined ? undefined : `the response has ${unexpected}, which was not requested`;
+  const extra = (['sec-websocket-protocol', 'sec-websocket-extensions'] as const).find((name) => headers[name] !== undefined);
+  return extra === undefined ? undefined : `the response has ${extra}, which was not requested`;
 }
 
 /** Generates random numbers in batches of 1024, because one at a time takes ten times as long. */
