@@ -115,7 +115,7 @@ export class EventFeeds {
 
   /** Watches the link while at least one feed is open. */
   open(options: EventsOptions): EventFeed {
-    const feed = new EventFeed(options, () => this.#left(feed));
+    const feed = new EventFeed(options, () => this.#removeFeed(feed));
     this.#feeds.add(feed);
     this.#watch ??= this.#link.watch((event) => this.#pushOrHold(event));
     return feed;
@@ -128,17 +128,17 @@ export class EventFeeds {
 
   started(processId: ProcessId, pid: number): void {
     this.#push({ type: 'started', processId, pid });
-    this.#letGo(processId);
+    this.#releaseHeld(processId);
   }
 
   failed(processId: ProcessId, error: unknown): void {
     const problem = error instanceof Error ? error.message : String(error);
     const failure = isExecError(error, 'spawnFailed') ? { failure: error.data.failure } : {};
     this.#push({ type: 'failed', processId, problem, ...failure });
-    this.#letGo(processId);
+    this.#releaseHeld(processId);
   }
 
-  #left(feed: EventFeed): void {
+  #removeFeed(feed: EventFeed): void {
     this.#feeds.delete(feed);
     if (this.#feeds.size > 0) return;
     this.#watch?.[Symbol.dispose]();
@@ -151,7 +151,7 @@ export class EventFeeds {
     else held.push(event);
   }
 
-  #letGo(processId: ProcessId): void {
+  #releaseHeld(processId: ProcessId): void {
     const held = this.#starting.get(processId) ?? [];
     this.#starting.delete(processId);
     for (const event of held) this.#push(event);

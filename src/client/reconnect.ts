@@ -14,26 +14,26 @@ export type ConnectionState =
 /** Pause between two attempts. */
 const retryMs = 100;
 
-export interface Return {
+export interface ReconnectOptions {
   readonly clock: Clock;
   readonly reconnectMs: number;
   readonly connect: () => Promise<void>;
   /** Whether a failure to open proves that the server, and with it the session, no longer exists. */
   readonly isGone?: (error: unknown) => boolean;
   /** Whether the client has been closed. */
-  readonly isOver: () => boolean;
+  readonly isClosed: () => boolean;
 }
 
 /** Resolves with undefined when reconnected or when the client was closed, otherwise with the reason for giving up. */
-export async function comeBack({
+export async function reconnect({
   clock,
   reconnectMs,
   connect,
   isGone = () => false,
-  isOver,
-}: Return): Promise<string | undefined> {
+  isClosed,
+}: ReconnectOptions): Promise<string | undefined> {
   const deadline = clock.elapsed() + reconnectMs;
-  while (!isOver()) {
+  while (!isClosed()) {
     try {
       await connect();
       return undefined;

@@ -40,7 +40,7 @@ export function isUnrepeatable(method: ConnectionMethod): boolean {
 }
 
 /** The parameters for repeating a call that the server may already have received. */
-export function sentAgain(params: unknown): unknown {
+export function asRetry(params: unknown): unknown {
   return Object.assign({}, params, { retry: true });
 }
 

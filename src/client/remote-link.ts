@@ -20,18 +20,10 @@ import type { ChannelEnd } from '../rpc/channel.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
 import { type GreetedServer, type ServerNotification, greetServer } from './greeted-server.js';
-import {
-  type PendingCall,
-  isUnrepeatable,
-  joinedBy,
-  processIdIn,
-  repeatableWrite,
-  sentAgain,
-  toExecError,
-} from './remote-call.js';
+import { type PendingCall, asRetry, isUnrepeatable, joinedBy, processIdIn, repeatableWrite, toExecError } from './remote-call.js';
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
-import { comeBack } from './reconnect.js';
+import { reconnect } from './reconnect.js';
 
 /** How long to wait for the server to terminate the session's processes: longer than it waits for a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -44,9 +36,9 @@ export class RemoteLink implements ExecLink {
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
   /** Attached processes, which every new connection has to attach to again. */
-  readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
+  readonly #attached = new Map<ProcessId, Params<'process/attach'>>();
   /** Processes that are being detached. */
-  readonly #leaving = new Map<ProcessId, Promise<unknown>>();
+  readonly #detaching = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   readonly #watchers = new Set<(event: ProcessEvent) => void>();
   /** In the order of the calls, which is also the order in which they are repeated. */
@@ -55,7 +47,7 @@ export class RemoteLink implements ExecLink {
   #connection: Server | undefined;
   #sessionId: string | undefined;
   #writes = 0;
-  #isOver = false;
+  #hasEnded = false;
   #canReconnect = false;
 
   private constructor(options: RemoteOptions) {
@@ -106,8 +98,8 @@ export class RemoteLink implements ExecLink {
   async attach(given: Params<'process/attach'>): Promise<Attached> {
     const params = readParams('process/attach', given);
     const { processId } = params;
-    const leaving = this.#leaving.get(processId);
-    if (leaving !== undefined) await leaving.catch(() => {}); // until then, events for the previous attachment may arrive
+    const detaching = this.#detaching.get(processId);
+    if (detaching !== undefined) await detaching.catch(() => {}); // until then, events for the previous attachment may arrive
     if (this.#sources.has(processId)) throw execError('processExists', { processId });
     const afterSeq = params.afterSeq ?? 0;
     const events = this.follow(processId, afterSeq); // events may arrive together with the reply
@@ -116,7 +108,7 @@ export class RemoteLink implements ExecLink {
       const { process: status, afterBytes } = await this.#call('process/attach', params);
       events.beginsAfter(afterBytes);
       events.replaysUpTo(status.nextSeq - 1);
-      this.#guests.set(processId, params);
+      this.#attached.set(processId, params);
       if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // there will be no events
       return { status, events };
     } catch (error) {
@@ -126,12 +118,12 @@ export class RemoteLink implements ExecLink {
   }
 
   async detach(processId: ProcessId): Promise<void> {
-    this.#guests.delete(processId);
+    this.#attached.delete(processId);
     this.#sources.get(processId)?.close();
     this.#sources.delete(processId);
-    const leaving = this.#call('process/detach', { processId });
-    this.#leaving.set(processId, leaving);
-    await leaving.finally(() => this.#leaving.delete(processId));
+    const detaching = this.#call('process/detach', { processId });
+    this.#detaching.set(processId, detaching);
+    await detaching.finally(() => this.#detaching.delete(processId));
   }
 
   async release(params: Params<'process/release'>): Promise<Result<'process/release'>> {
@@ -146,7 +138,7 @@ export class RemoteLink implements ExecLink {
 
   async close(): Promise<void> {
     const connection = this.#connection;
-    const isFirst = !this.#isOver;
+    const isFirst = !this.#hasEnded;
     this.#end(undefined);
     // Sent first, so that no process runs when this resolves; a server that is gone has already ended its processes.
     if (isFirst) await connection?.call('session/close', {}, closeMs).catch(() => {});
@@ -158,7 +150,7 @@ export class RemoteLink implements ExecLink {
   /** Checks the parameters before sending, because JSON silently turns some invalid values, such as NaN, into null. */
   #call<M extends ConnectionMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
-    if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
+    if (this.#hasEnded) return Promise.reject(new ConnectionClosedError('the client is closed'));
     const isNewProcess = method === 'process/start' && !this.#sources.has(processIdIn(params));
     const call: PendingCall = { method, params: this.#encoded(method, params), isNewProcess, answer: deferred() };
     this.#calls.add(call);
@@ -185,8 +177,8 @@ export class RemoteLink implements ExecLink {
           return call.answer.reject(toExecError(error));
         }
         // The connection was lost: the call is repeated after reconnecting, unless that could do harm.
-        if (this.#isOver || isUnrepeatable(call.method)) return call.answer.reject(error);
-        if (call.method === 'process/start' || call.method === 'process/write') call.params = sentAgain(call.params);
+        if (this.#hasEnded || isUnrepeatable(call.method)) return call.answer.reject(error);
+        if (call.method === 'process/start' || call.method === 'process/write') call.params = asRetry(call.params);
       },
     );
   }
@@ -206,11 +198,11 @@ export class RemoteLink implements ExecLink {
     const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
     this.#greeted(greeted);
     this.#canReconnect = reconnectMs > 0 && kind === 'sluice';
-    if (this.#isOver) return server.close();
+    if (this.#hasEnded) return server.close();
     server.notify('initialized', {});
     this.#connection = server;
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
-    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, server);
+    for (const [processId, params] of this.#attached) this.#reattach(processId, params, server);
     for (const call of this.#calls) this.#send(call, server);
     void server.closed.then((end) => this.#onLost(end));
   }
@@ -220,15 +212,16 @@ export class RemoteLink implements ExecLink {
     this.#sessionId = sessionId;
     // For attached processes, the reply to attaching again has this number.
     for (const [id, source] of this.#sources)
-      if (!this.#guests.has(id)) source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
+      if (!this.#attached.has(id))
+        source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
     const joining = [...this.#calls].map(joinedBy);
-    const ended = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
+    const ended = forgotten.filter((id) => !this.#attached.has(id) && !joining.includes(id));
     for (const id of ended) this.#sources.get(id)?.forget();
     for (const id of ended) this.#sources.delete(id);
   }
 
   /** Runs before the lost calls are repeated, since they may concern this process. */
-  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
+  #reattach(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
     // Without a source, its last event was already read; attaching only restores the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
@@ -237,7 +230,7 @@ export class RemoteLink implements ExecLink {
       .then((result) => source?.replaysUpTo(v.parse(requests['process/attach'].result, result).process.nextSeq - 1))
       .catch((error: unknown) => {
         if (!(error instanceof RpcError)) return; // lost again: the next connection retries
-        this.#guests.delete(processId);
+        this.#attached.delete(processId);
         source?.end();
       });
   }
@@ -245,22 +238,22 @@ export class RemoteLink implements ExecLink {
   #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (isFinal || !this.#canReconnect) return this.#end(problem);
     for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
-    void this.#comeBack();
+    void this.#reconnect();
   }
 
-  async #comeBack(): Promise<void> {
-    const problem = await comeBack({ ...this.#options, connect: () => this.#connect(), isOver: () => this.#isOver });
+  async #reconnect(): Promise<void> {
+    const problem = await reconnect({ ...this.#options, connect: () => this.#connect(), isClosed: () => this.#hasEnded });
     if (problem !== undefined) this.#end(problem);
-    else if (!this.#isOver) this.#options.onState?.({ kind: 'back' });
+    else if (!this.#hasEnded) this.#options.onState?.({ kind: 'back' });
   }
 
   #end(problem: string | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     const error = new ConnectionClosedError(problem ?? 'the client is closed');
     for (const call of this.#calls) call.answer.reject(error);
     for (const source of this.#sources.values()) source.end();

@@ -143,7 +143,7 @@ export class WebSocketChannel implements Channel {
   ping(maxUnanswered: number): void {
     if (!this.#isOpen) return;
     if (!this.#heartbeat.ping(maxUnanswered)) return this.destroy('the peer did not answer a ping');
-    if (this.#inbox.isHolding) this.#heartbeat.heard();
+    if (this.#inbox.isHolding) this.#heartbeat.noteActivity();
   }
 
   get #isOpen(): boolean {
@@ -152,7 +152,7 @@ export class WebSocketChannel implements Channel {
 
   #readUnlessHolding(): void {
     if (this.#inbox.isHolding) return;
-    this.#heartbeat.heard();
+    this.#heartbeat.noteActivity();
     this.#read();
   }
 
@@ -162,7 +162,7 @@ export class WebSocketChannel implements Channel {
       this.#unread = undefined;
       this.#receiver.push(unread);
       this.#socket.on('data', (bytes: Buffer) => {
-        this.#heartbeat.heard();
+        this.#heartbeat.noteActivity();
         this.#receiver.push(bytes);
       });
       if (this.#inbox.isHolding && this.#isOpen) return void this.#socket.pause();

@@ -6,7 +6,7 @@ import { type MaskingKeys, pingFrame, pongFrame } from './websocket-frame.js';
 export class Heartbeat {
   readonly #socket: Duplex;
   readonly #keys: MaskingKeys | undefined;
-  #hasHeard = true;
+  #wasActive = true;
   #unansweredPings = 0;
   /** `queued` while the last ping waits behind bytes that the peer has not read. */
   #ping: 'sent' | 'queued' = 'sent';
@@ -18,8 +18,8 @@ export class Heartbeat {
   }
 
   /** To be called when the peer has sent something, or while we are not reading and so cannot know. */
-  heard(): void {
-    this.#hasHeard = true;
+  noteActivity(): void {
+    this.#wasActive = true;
   }
 
   /**
@@ -27,9 +27,9 @@ export class Heartbeat {
    * time, so that a peer is not cut off because this server was suspended.
    */
   ping(maxUnanswered: number): boolean {
-    this.#unansweredPings = this.#hasHeard ? 0 : this.#unansweredPings + 1;
+    this.#unansweredPings = this.#wasActive ? 0 : this.#unansweredPings + 1;
     if (this.#unansweredPings >= maxUnanswered) return false;
-    this.#hasHeard = false;
+    this.#wasActive = false;
     if (this.#ping === 'queued') return true;
     this.#ping = 'queued';
     this.#socket.write(pingFrame(this.#keys), () => (this.#ping = 'sent'));

@@ -154,9 +154,7 @@ function startPinging(
 }
 
 /** The bytes after an upgrade request are not HTTP, so the connection is closed. */
-const lateUpgrade = plainAnswer(400, 'a WebSocket upgrade must be the first request', {
-  connection: 'close',
-});
+const lateUpgrade = plainAnswer(400, 'a WebSocket upgrade must be the first request', { connection: 'close' });
 
 const onlyWebSocket = 'only a WebSocket is served here, at the path /';
 
