@@ -25,7 +25,7 @@ export interface StartOptions {
   readonly prepared?: PreparedSpec;
   /** Absolute path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** Overrides the variables that the process inherits. */
+  /** Added to the variables that the process inherits; overrides those of the same name. */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * What the process inherits from its server. The core variables when absent: PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG,

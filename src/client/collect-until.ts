@@ -65,7 +65,7 @@ class Window {
     this.#maxBytes = maxBytes;
   }
 
-  /** Whether nothing has arrived yet; it may also be that nothing was kept. */
+  /** Whether nothing has arrived yet; false even if everything that arrived was dropped. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }

@@ -19,7 +19,7 @@ import { execOptions } from './option-checks.js';
 export interface ExecOptions {
   /** Path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** Overrides the variables that the command inherits; null unsets one. */
+  /** Added to the variables that the command inherits; overrides those of the same name, and null unsets one. */
   readonly env?: Readonly<Record<string, string | null>>;
   /** What the command inherits from the server. The core variables when absent, as for `start`. */
   readonly envPolicy?: EnvPolicy;

@@ -49,7 +49,7 @@ export class LineSplitter {
     }
   }
 
-  /** The rest, to be called when the output has ended. */
+  /** Returns the rest; to be called when the output has ended. */
   *flush(): Generator<SplitLine> {
     if (this.#partsBytes > 0) yield this.#take(new Uint8Array(0), 'end');
   }

@@ -165,7 +165,7 @@ export class PlainServer {
     }
   }
 
-  /** Such servers cannot close stdin. On a terminal, the end-of-file character does, unless the program has set a different one. */
+  /** Such servers cannot close stdin. On a terminal, writing the end-of-file character works, unless the program has changed it. */
   async #closeStdin(processId: ProcessId): Promise<unknown> {
     if (!this.#terminals.has(processId)) throw refusal('closing the stdin of a pipe');
     await this.#write({ processId, chunk: Uint8Array.of(4), writeId: crypto.randomUUID() });

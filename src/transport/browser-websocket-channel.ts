@@ -66,7 +66,7 @@ export class BrowserWebSocketChannel implements Channel {
     this.#socket = socket;
     this.#maxHeldBytes = maxHeldBytes;
     this.#clock = clock;
-    socket.binaryType = 'arraybuffer'; // the default, Blob, is read asynchronously, which would lose the order
+    socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, which loses the order; non-browser WebSockets have other defaults
     socket.addEventListener('message', ({ data }) => this.#received(data));
     socket.addEventListener('error', (event) => this.#failed(problemOf(event)));
     socket.addEventListener('close', ({ code, reason }) => this.#closed(endOfWebSocket(code, reason)));

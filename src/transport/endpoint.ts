@@ -22,7 +22,7 @@ export interface UnixEndpoint {
 export type ListenEndpoint = StdioEndpoint | WebSocketEndpoint | UnixEndpoint;
 export type ConnectEndpoint = WebSocketEndpoint | UnixEndpoint;
 
-/** An address is malformed, refused, or cannot be listened on. The message never repeats a secret. */
+/** Thrown for an address that is malformed, refused, or cannot be listened on. The message never repeats a secret. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
 }

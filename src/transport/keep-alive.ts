@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 
-/** Idle time before the first probe. Node's settings add ten more, one second apart, before the connection is closed. */
+/** Idle time before the first probe. With Node's settings ten more follow, one second apart, and then the connection ends. */
 const idleMs = 15_000;
 
 export function probeWhenIdle(socket: Socket): void {

@@ -2,7 +2,7 @@
 
 import { joinBytes } from '../base/join-bytes.js';
 
-/** Smaller pieces are copied together as they arrive: a message sent byte by byte would otherwise need a hundred times its length. */
+/** Smaller pieces are copied together as they arrive: a message sent byte by byte would otherwise cost a hundred times its length. */
 const smallPieceBytes = 4096;
 
 export class Pieces {

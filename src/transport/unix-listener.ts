@@ -22,7 +22,7 @@ export interface UnixListenerOptions extends ConnectionShares {
   readonly clock?: Clock;
 }
 
-/** Rejects with an EndpointError when a server already listens there, the file is not a socket, or the folder is not writable. */
+/** Rejects with an EndpointError when a server already listens there, a file there is not a socket, or the folder is not writable. */
 export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
   const { endpoint, maxMessageBytes, clock = systemClock } = options;
   // A peer that has ended its side still gets the answers to its requests; the channel then ends our side.

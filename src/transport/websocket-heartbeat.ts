@@ -24,7 +24,7 @@ export class Heartbeat {
 
   /**
    * To be called at regular intervals; false when the peer has shown no sign of life for `maxUnanswered` calls. Counts calls instead of
-   * time, so that a peer is not cut off because this server was suspended.
+   * time, so that a peer is not cut off because this server stalled.
    */
   ping(maxUnanswered: number): boolean {
     this.#unansweredPings = this.#wasActive ? 0 : this.#unansweredPings + 1;
