@@ -64,7 +64,7 @@ describe('streams that are open already', () => {
     for (const [pair, problem] of [
       [{ readable: ended, writable }, /the readable stream has already ended/],
       [{ readable, writable: ended }, /the writable stream has already ended/],
-      [{ readable: new PassThrough({ encoding: 'utf8' }), writable }, /must give bytes/],
+      [{ readable: new PassThrough({ encoding: 'utf8' }), writable }, /must yield bytes/],
       [{ readable: true, writable: true }, /readable must be a readable stream, got boolean/],
     ] as const) {
       await assert.rejects(connect(pair as StreamPair), problem);
