@@ -1,4 +1,4 @@
-// The front door. A line here is a promise.
+// The package's main entry point. Every export is a compatibility promise.
 
 import type { RunOptions, RunResult } from './client/index.js';
 import { connectInProcess } from './local/index.js';
@@ -94,7 +94,7 @@ export {
   isExecError,
 } from './protocol/index.js';
 
-/** Runs one command on this machine and collects what it wrote. Nothing of it is left when the promise settles. */
+/** Runs one command on this machine and collects its output. Nothing of it is left running when the promise settles. */
 export async function run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
   await using client = connectInProcess();
   return await client.run(argv, options);

@@ -1,4 +1,4 @@
-// Start, find and list processes over any ExecService. Does not know whether there is a wire.
+// Starts, finds and lists processes over any ExecLink. Does not know whether there is a wire.
 
 import { type Clock, systemClock } from '../base/clock.js';
 import {
@@ -25,10 +25,10 @@ export interface StartOptions {
   readonly prepared?: PreparedSpec;
   /** Absolute path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** Laid over what the process inherits. */
+  /** Added to the variables that the process inherits; overrides those of the same name. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * What the process inherits from the server it runs on. The core variables when absent: PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG,
+   * What the process inherits from its server. The core variables when absent: PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG,
    * LC_ALL, LC_CTYPE, LOGNAME and USER. With `{ inherit: 'none' }`, `env` is the whole environment.
    */
   readonly envPolicy?: EnvPolicy;
@@ -41,40 +41,40 @@ export interface StartOptions {
   /** Ends the process after this long without output, with reason `idleTimedOut`. */
   readonly idleTimeoutMs?: number;
   /**
-   * Grace between SIGTERM and SIGKILL whenever the process is ended; the server's default when absent. When the process is ended
-   * with its client, session or server, at most 4 s of it count.
+   * Grace between SIGTERM and SIGKILL whenever the process is terminated; the server's default when absent. At most 4 s when the process
+   * is terminated because its client, session or server ends.
    */
   readonly forceAfterMs?: number;
-  /** The caller's own notes, shown by `list`. */
+  /** Arbitrary data of the caller, shown by `list`. */
   readonly metadata?: Record<string, unknown>;
-  /** Whether the server keeps what `restart` needs, the environment included; it does not when absent. */
+  /** Whether the server keeps what `restart` needs, including the environment; false when absent. */
   readonly restartable?: boolean;
-  /** A key of the caller's choice; a random one when absent. */
+  /** An id chosen by the caller; a random one when absent. */
   readonly id?: string;
 }
 
 export interface AttachOptions {
-  /** Session that owns the process, as `list` tells; this client's own when absent. */
+  /** Session that owns the process, as shown by `list`; this client's own when absent. */
   readonly sessionId?: string;
-  /** A driver may write, resize, signal and end it; a watcher only sees. A watcher when absent. */
+  /** `drive` may write, resize, signal and terminate; `watch` may only read. `watch` when absent. */
   readonly role?: 'watch' | 'drive';
-  /** Replay what is retained after this number, then go on live; from the beginning when absent. */
+  /** Replay the retained output after this number, then continue live; from the beginning when absent. */
   readonly afterSeq?: number;
-  /** Bytes up to and including `afterSeq`, as a page's `nextBytes` tells: makes what is said to be missing exact. */
+  /** Bytes up to and including `afterSeq`, taken from a page's `nextBytes`; makes `droppedBytes` exact. */
   readonly afterBytes?: number;
-  /** false: no output, only the other methods of the handle. */
+  /** false: receive no output and use only the other methods of the handle. */
   readonly follow?: boolean;
 }
 
 export interface RestartOptions {
-  /** Session that owns the process, as `release` and `list` tell. */
+  /** Session that owns the process, as returned by `release` and `list`. */
   readonly sessionId?: string | undefined;
-  /** Patience between SIGTERM and SIGKILL; what the process was started with when absent. */
+  /** Grace between SIGTERM and SIGKILL; the one the process was started with when absent. */
   readonly forceAfterMs?: number | undefined;
 }
 
 export interface ListOptions {
-  /** `all`: also the processes of the caller's other sessions. */
+  /** `all` includes the processes of the caller's other sessions. */
   readonly scope?: 'session' | 'all';
 }
 
@@ -95,7 +95,7 @@ export class Client implements AsyncDisposable {
     const { id, ...rest } = options;
     const processId = asProcessId(id ?? crypto.randomUUID());
     this.#feeds.starting(processId);
-    // A prepared command has its whole environment in it.
+    // A prepared command contains its whole environment.
     const inherited = options.prepared === undefined ? { envPolicy: inheritance(options.envPolicy) } : {};
     const starting = this.#link.service['process/start']({ ...rest, ...inherited, processId });
     const { pid = Number.NaN } = await starting.catch((error: unknown) => {
@@ -109,8 +109,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Joins a process that is there already. What the reader is too slow for is a gap, told with `droppedBytes`; it never
-   * holds the process back. Disposing the handle leaves the process running.
+   * Attaches to an existing process. A slow reader never blocks the process: it misses output instead, which `droppedBytes`
+   * reports. Disposing the handle leaves the process running.
    */
   async attach(id: string, options: AttachOptions = {}): Promise<ProcessHandle> {
     const processId = asProcessId(id);
@@ -119,8 +119,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Ends a released process that was started as `restartable`, unless it has ended, and starts the same again under its id. Resolves
-   * when the new one runs. Rejects when the connection is lost meanwhile: whether it was restarted is then not known.
+   * Terminates a released process that was started as `restartable`, unless it has already ended, and starts it again under the same id.
+   * Resolves when the new process runs. Rejects when the connection is lost during the call; it is then unknown whether it was restarted.
    */
   async restart(id: string, { sessionId, forceAfterMs }: RestartOptions = {}): Promise<{ pid: number }> {
     const { pid } = await this.#link.service['process/restart']({
@@ -131,44 +131,44 @@ export class Client implements AsyncDisposable {
     return { pid };
   }
 
-  /** Runs a command to its end and collects what it wrote. */
+  /** Runs a command to completion and collects its output. */
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
     return runCommand(this, argv, options);
   }
 
   /**
-   * Runs a command to its end in one call, without a handle: nothing of it is retained, it ends with the connection, and a lost
-   * connection is an error. For what must survive one, use `run` or `start`.
+   * Runs a command to completion in one call, without a handle. Its output is not retained, it ends with the connection, and a lost
+   * connection is an error. For commands that must survive one, use `run` or `start`.
    */
   exec(command: readonly string[], options?: ExecOptions): PendingExec {
     return execCommand(this.#link, command, options);
   }
 
-  /** Running processes, and ended ones that are still readable. */
+  /** Running processes, and ended ones whose output is still retained. */
   async list(options: ListOptions = {}): Promise<ProcessStatus[]> {
     return (await this.#link.service['process/list'](options)).processes;
   }
 
   /**
-   * Everything that happens from now on to the processes that this client starts, or has joined with `attach`, as one stream. A reader that
-   * is too slow holds nothing back: beyond 4 MiB of output or 10 000 events the oldest are dropped, output first, and a `gap` tells how much.
-   * Every process must be read by its handle all the same, or let go with `ignoreOutput`.
+   * All future events of the processes that this client starts or has attached to, as one stream. A slow reader blocks nothing: beyond
+   * 4 MiB of output or 10 000 events the oldest are dropped, output first, and a `gap` event reports how much. The output of every process
+   * must still be read through its handle, or discarded with `ignoreOutput`.
    */
   events(options: EventsOptions = {}): ClientEvents {
     return this.#feeds.open(options);
   }
 
-  /** Shell, folders and version of the machine and the server. */
+  /** Shell and folders of the machine, and version of the server. */
   environment(): Promise<EnvironmentInfo> {
     return this.#link.service['environment/info']({});
   }
 
-  /** Resolves when the server is out of reach for good, with why; with nothing once this client was closed. */
+  /** Resolves with the reason when the server can no longer be reached, or with undefined when this client was closed. */
   get ended(): Promise<string | undefined> {
     return this.#link.ended;
   }
 
-  /** Ends the session and every process in it, each with its own grace, and resolves when all are gone. */
+  /** Closes the session and terminates every process in it, each with its own grace. Resolves when all are gone. */
   close(): Promise<void> {
     return this.#link.close();
   }

@@ -1,36 +1,36 @@
-// The yield window: collect output until a deadline, a silence, a text or the exit, whichever comes first.
+// The yield window: collects output until a deadline, a silence, a text or the exit, whichever comes first.
 
 import type { Clock } from '../base/clock.js';
 import type { Stream } from '../protocol/index.js';
 import type { OutputChunk, OutputQueue } from './output-queue.js';
 
 export interface CollectOptions {
-  /** Return after this long in any case. */
+  /** Return after at most this long. */
   readonly deadlineMs: number;
-  /** Return after this long without output, once there was some. */
+  /** Return after this long without output, once there has been some. */
   readonly quietMs?: number;
-  /** Return when one of the streams contains this. */
+  /** Return when this occurs in one of the streams. */
   readonly text?: string | RegExp;
-  /** Keep at most this much and count the rest; 1 MiB when absent. The end is kept, since that is what a caller waits for. */
+  /** Keep at most this much and count the rest; 1 MiB when absent. The end is kept, because that is what a caller waits for. */
   readonly maxBytes?: number;
 }
 
 export interface Collected {
-  /** In order of arrival; the first one without its beginning when that was too much. The next read goes on after them. */
+  /** In order of arrival. The beginning of the first chunk may be cut off. The next read continues after the last chunk. */
   readonly chunks: readonly OutputChunk[];
-  /** All of them as text, each stream decoded on its own. A character still incomplete at the end is left out. */
+  /** All chunks as text, each stream decoded separately. An incomplete character at the end is left out. */
   readonly text: string;
-  /** Bytes that were more than `maxBytes`, or were missing before they came here. */
+  /** Bytes beyond `maxBytes`, and bytes that were dropped before they reached this client. */
   readonly droppedBytes: number;
-  /** What ended the wait: the text, silence, the deadline, the exit of the process, or, after that, the end of all output. */
+  /** What ended the wait: the text, silence, the deadline, the exit of the process, or, after the exit, the end of all output. */
   readonly reason: 'text' | 'quiet' | 'deadline' | 'exited' | 'closed';
-  /** The text or match waited for. */
+  /** The text or match that was found. */
   readonly match?: string;
 }
 
 const defaultMaxBytes = 1024 * 1024;
 
-/** Characters of each stream in which a text is looked for when more comes: as far as it may stretch over chunks. */
+/** Characters kept per stream to find a text that spans chunks; a match cannot reach back further. */
 const searchedCharacters = 64 * 1024;
 
 export async function collectUntil(queue: OutputQueue, options: CollectOptions, clock: Clock): Promise<Collected> {
@@ -39,7 +39,7 @@ export async function collectUntil(queue: OutputQueue, options: CollectOptions, 
   const deadline = clock.elapsed() + options.deadlineMs;
   for (;;) {
     const restMs = Math.max(0, deadline - clock.elapsed());
-    // What is there already is taken even at the deadline, but a process that never stops writing must not keep the caller.
+    // Output that is already available is read even at the deadline, but a process that never stops writing must not block the caller.
     if (clock.elapsed() > deadline && !window.isEmpty) return window.result('deadline');
     const quietMs = window.isEmpty ? Infinity : (options.quietMs ?? Infinity);
     if (!(await queue.ready(clock, Math.min(restMs, quietMs)))) {
@@ -53,7 +53,7 @@ export async function collectUntil(queue: OutputQueue, options: CollectOptions, 
   }
 }
 
-/** The last bytes of what came. */
+/** The last `maxBytes` of the output. */
 class Window {
   readonly #maxBytes: number;
   readonly #chunks: OutputChunk[] = [];
@@ -65,7 +65,7 @@ class Window {
     this.#maxBytes = maxBytes;
   }
 
-  /** Nothing came yet; not the same as nothing kept. */
+  /** Whether nothing has arrived yet; false even if everything that arrived was dropped. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -91,7 +91,7 @@ class Window {
   }
 }
 
-/** Looks for a text in each stream, also in what the window has no room for. */
+/** Searches each stream, including output that the window has dropped. */
 class Search {
   readonly #wanted: string | RegExp;
   readonly #decode = streamDecoder();
@@ -101,7 +101,7 @@ class Search {
     this.#wanted = typeof wanted === 'string' ? wanted : new RegExp(wanted, wanted.flags.replace(/[gy]/g, ''));
   }
 
-  /** What was waited for, when this chunk completes it. */
+  /** The match, if this chunk completes one. */
   find(chunk: OutputChunk): string | undefined {
     const text = (this.#seen.get(chunk.stream) ?? '') + this.#decode(chunk);
     this.#seen.set(chunk.stream, text.slice(-searchedCharacters));
@@ -110,7 +110,7 @@ class Search {
   }
 }
 
-/** Chunk by chunk into text, each stream with a decoder of its own. */
+/** Decodes chunk by chunk, with a separate decoder for each stream. */
 function streamDecoder(): (chunk: OutputChunk) => string {
   const decoders = new Map<Stream, InstanceType<typeof TextDecoder>>();
   return ({ stream, bytes }) => {

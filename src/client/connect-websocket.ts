@@ -1,4 +1,4 @@
-// Connects from wherever there is a WebSocket, a browser first of all. A browser sets no headers, so a token travels as a subprotocol.
+// Connects wherever there is a global WebSocket, mainly in browsers. Browsers cannot set headers, so the token is sent as a subprotocol.
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { encodeBase64 } from '../protocol/index.js';
@@ -8,14 +8,14 @@ import type { Client } from './client.js';
 import { type ConnectOptions, connectOver, defaultTimeouts } from './connect.js';
 import { Token } from './token.js';
 
-/** What the server sends back of what was offered; never the token. */
+/** The subprotocol that the server selects; it never sends back the token. */
 const subprotocol = 'sluice.v0';
 const bearerPrefix = 'sluice.bearer.';
 
-/** Held back while nobody reads; a browser's WebSocket cannot be paused. The server keeps it far below this. */
+/** Limit for bytes held while the client does not read, since a browser's WebSocket cannot be paused. The server stays far below it. */
 const heldBytes = 256 * 1024 * 1024;
 
-/** Rejects when the server cannot be reached, refuses, or does not answer in time. Lost connections are opened again. */
+/** Rejects when the server cannot be reached, refuses, or does not answer in time. Lost connections are reopened. */
 export function connectWebSocket(url: string, options: ConnectOptions = {}): Promise<Client> {
   const clock = options.clock ?? systemClock;
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
@@ -42,7 +42,7 @@ type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketL
 
 function webSocketConstructor(): WebSocketConstructor {
   const { WebSocket: found } = globalThis as { readonly WebSocket?: WebSocketConstructor };
-  if (found === undefined) throw new Error('there is no WebSocket here; on Node before 22 use connect from "sluice"');
+  if (found === undefined) throw new Error('this runtime has no WebSocket; on Node before 22 use connect from "sluice"');
   return found;
 }
 

@@ -1,4 +1,4 @@
-// A way to open channels -> a greeted client. Where the channels come from is the caller's business.
+// Turns a function that opens channels into a connected client. The caller decides where the channels come from.
 
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
@@ -8,38 +8,39 @@ import { RemoteLink } from './remote-link.js';
 import type { TokenSource } from './token.js';
 
 export interface Timeouts {
-  /** Until a connection is open. */
+  /** For opening a connection. */
   readonly connectMs: number;
-  /** Until the server has answered the greeting. */
+  /** For the server's answer to `initialize`. */
   readonly initializeMs: number;
-  /** How long to try to come back after a lost connection. Less than the server keeps a session waiting. */
+  /** How long to try to reconnect after a lost connection. Less than the time a server keeps a disconnected session. */
   readonly reconnectMs: number;
 }
 
-/** A server that is launched has to be found, loaded and started first, on a busy machine or through ssh or npx: half a minute. */
+/** `initializeMs` is half a minute because a launched server must be found, loaded and started, on a busy machine or via ssh or npx. */
 export const defaultTimeouts: Timeouts = { connectMs: 10_000, initializeMs: 30_000, reconnectMs: 25_000 };
 
 export interface ConnectOptions {
   /**
-   * Sent as `Authorization: Bearer`. A function is asked for the first connection, and once more whenever the server answers 401; the same
-   * token again, or another that is refused, ends the client. In a browser, which does not tell a 401, it is asked for every connection.
+   * Sent as `Authorization: Bearer`. A function is called for the first connection, and again whenever the server answers 401. If it
+   * returns the same token, or one that is refused too, the client ends. In browsers, which do not report a 401, it is called for every
+   * connection.
    */
   readonly token?: TokenSource;
   /** Shown in the server's log. */
   readonly clientName?: string;
   readonly timeouts?: Partial<Timeouts>;
-  /** Called when the connection is lost, when it is back, and when the client is over. Must not throw. */
+  /** Called when the connection is lost, when it is restored, and when the client has ended. Must not throw. */
   readonly onConnection?: (state: ConnectionState) => void;
   readonly clock?: Clock;
 }
 
-/** How to reach the server: `again` tells whether a lost connection can be replaced by opening another. */
+/** How to reach the server: `again` says whether a lost connection can be replaced by opening another. */
 export interface Route {
   readonly open: () => Promise<Channel>;
   readonly again: 'possible' | 'impossible';
-  /** Whether a failure to open proves that the server, and with it the session, is no more: trying on would be in vain. */
+  /** Whether a failure to open proves that the server, and with it the session, no longer exists, so that retrying is useless. */
   readonly isGone?: (error: unknown) => boolean;
-  /** What closing the client waits for at last, such as the end of a launched server. */
+  /** Awaited last when the client is closed, such as for the exit of a launched server. */
   readonly closed?: () => Promise<unknown>;
 }
 

@@ -1,32 +1,31 @@
-// Everything that happens to a client's processes, as one stream. Its reader never holds a process back: what it is too slow for is dropped
-// and told.
+// All events of a client's processes as one stream. A slow reader never blocks a process: the stream drops events and reports how many.
 
 import { type ProcessEvent, type ProcessId, type SpawnFailure, isExecError } from '../protocol/index.js';
 import type { ExecLink } from './exec-link.js';
 
 export type ClientEvent =
   | ProcessEvent
-  /** The server has started it. Comes before everything else of the process. */
+  /** The server has started the process. Precedes all its other events. */
   | { readonly type: 'started'; readonly processId: ProcessId; readonly pid: number }
-  /** It could not be started, and nothing else comes of it. */
+  /** The process could not be started; it has no further events. */
   | { readonly type: 'failed'; readonly processId: ProcessId; readonly problem: string; readonly failure?: SpawnFailure }
-  /** Events that were dropped because the reader was too slow. */
+  /** Events were dropped because the reader was too slow. */
   | { readonly type: 'gap'; readonly missedEvents: number; readonly missedBytes: number };
 
 export interface EventsOptions {
-  /** Output kept for the reader, in bytes. 4 MiB when absent. */
+  /** Maximum output kept for the reader, in bytes. 4 MiB when absent. */
   readonly maxBytes?: number;
 }
 
 /** An event stream of `Client.events`. Leaving the loop closes it. */
 export interface ClientEvents extends AsyncIterableIterator<ClientEvent> {
-  /** Ends it and lets go of what was kept. */
+  /** Ends the stream and discards the queued events. */
   return(): Promise<IteratorResult<ClientEvent>>;
 }
 
 const defaultMaxBytes = 4 * 1024 * 1024;
 
-/** Events of any kind kept for a reader: a few hundred bytes each. */
+/** Maximum number of queued events; each takes a few hundred bytes besides output. */
 const maxEvents = 10_000;
 
 export class EventFeed implements ClientEvents {
@@ -35,16 +34,16 @@ export class EventFeed implements ClientEvents {
   #queue: ClientEvent[] = [];
   #bytes = 0;
   #waiting: ((result: IteratorResult<ClientEvent>) => void)[] = [];
-  #isOver = false;
+  #hasEnded = false;
 
-  /** `closed` is called once the reader has left, or everything is over. */
+  /** `closed` is called once, when the reader has left or the feed has ended. */
   constructor({ maxBytes = defaultMaxBytes }: EventsOptions, closed: () => void) {
     this.#maxBytes = maxBytes;
     this.#closed = closed;
   }
 
   push(event: ClientEvent): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) return waiting({ done: false, value: event });
     this.#queue.push(event);
@@ -58,7 +57,7 @@ export class EventFeed implements ClientEvents {
       this.#bytes -= bytesOf(event);
       return Promise.resolve({ done: false, value: event });
     }
-    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    if (this.#hasEnded) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
@@ -68,10 +67,10 @@ export class EventFeed implements ClientEvents {
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** No more will come; what is kept can still be read. */
+  /** Nothing more will be pushed; queued events can still be read. */
   end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     for (const resolve of this.#waiting) resolve({ done: true, value: undefined });
     this.#waiting = [];
     this.#closed();
@@ -81,7 +80,7 @@ export class EventFeed implements ClientEvents {
     return this;
   }
 
-  /** Down to half of the limits, so that this is rare: output goes first, oldest first; other events only when there are too many of them. */
+  /** Shrinks to half the limits, so that this runs rarely. Drops the oldest output first, and other events only when there are too many. */
   #makeRoom(): void {
     let excessBytes = this.#bytes > this.#maxBytes ? this.#bytes - this.#maxBytes / 2 : 0;
     let excessEvents = this.#queue.length > maxEvents ? this.#queue.length - maxEvents / 2 : 0;
@@ -99,11 +98,11 @@ export class EventFeed implements ClientEvents {
   }
 }
 
-/** All feeds of one client. A process's start reaches a feed before anything else of that process. */
+/** All feeds of one client. Ensures that the `started` event of a process precedes its other events. */
 export class EventFeeds {
   readonly #link: Pick<ExecLink, 'watch' | 'ended'>;
   readonly #feeds = new Set<EventFeed>();
-  /** Events that came before the answer to their process's start. At most a window of output, because no handle reads it yet. */
+  /** Events that arrived before the reply to their process's start. At most one window of output, because no handle reads it yet. */
   readonly #starting = new Map<ProcessId, ProcessEvent[]>();
   #watch: Disposable | undefined;
 
@@ -114,45 +113,45 @@ export class EventFeeds {
     });
   }
 
-  /** The link is watched while there is a feed. */
+  /** Watches the link while at least one feed is open. */
   open(options: EventsOptions): EventFeed {
-    const feed = new EventFeed(options, () => this.#left(feed));
+    const feed = new EventFeed(options, () => this.#removeFeed(feed));
     this.#feeds.add(feed);
-    this.#watch ??= this.#link.watch((event) => this.#tell(event));
+    this.#watch ??= this.#link.watch((event) => this.#pushOrHold(event));
     return feed;
   }
 
-  /** To be followed by `started` or `failed`. */
+  /** Must be followed by `started` or `failed`. */
   starting(processId: ProcessId): void {
     if (this.#feeds.size > 0 && !this.#starting.has(processId)) this.#starting.set(processId, []);
   }
 
   started(processId: ProcessId, pid: number): void {
     this.#push({ type: 'started', processId, pid });
-    this.#letGo(processId);
+    this.#releaseHeld(processId);
   }
 
   failed(processId: ProcessId, error: unknown): void {
     const problem = error instanceof Error ? error.message : String(error);
     const failure = isExecError(error, 'spawnFailed') ? { failure: error.data.failure } : {};
     this.#push({ type: 'failed', processId, problem, ...failure });
-    this.#letGo(processId);
+    this.#releaseHeld(processId);
   }
 
-  #left(feed: EventFeed): void {
+  #removeFeed(feed: EventFeed): void {
     this.#feeds.delete(feed);
     if (this.#feeds.size > 0) return;
     this.#watch?.[Symbol.dispose]();
     this.#watch = undefined;
   }
 
-  #tell(event: ProcessEvent): void {
+  #pushOrHold(event: ProcessEvent): void {
     const held = this.#starting.get(event.processId);
     if (held === undefined) this.#push(event);
     else held.push(event);
   }
 
-  #letGo(processId: ProcessId): void {
+  #releaseHeld(processId: ProcessId): void {
     const held = this.#starting.get(processId) ?? [];
     this.#starting.delete(processId);
     for (const event of held) this.#push(event);
@@ -166,7 +165,7 @@ export class EventFeeds {
 function addGap(kept: ClientEvent[], missed: ClientEvent): void {
   const last = kept.at(-1);
   const before = last?.type === 'gap' ? last : { missedEvents: 0, missedBytes: 0 };
-  const droppedBytes = 'droppedBytes' in missed ? (missed.droppedBytes ?? 0) : 0; // missing before it, and now with it
+  const droppedBytes = 'droppedBytes' in missed ? (missed.droppedBytes ?? 0) : 0; // bytes that were already missing before this event
   const more = missed.type === 'gap' ? missed : { missedEvents: 1, missedBytes: bytesOf(missed) + droppedBytes };
   if (last?.type === 'gap') kept.pop();
   kept.push({

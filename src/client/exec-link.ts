@@ -1,4 +1,4 @@
-// What a client is driven by: calls one way, events the other. In-process it is the service itself; over a wire, a stub.
+// What a client needs from a server: calls in one direction, events in the other. In-process it is the service itself; over a wire, a stub.
 
 import type {
   ConnectionService,
@@ -12,24 +12,24 @@ import type {
   Seq,
 } from '../protocol/index.js';
 
-/** The events of one process in order. What is not taken holds the process back, never memory. */
+/** The events of one process in order. Unread output blocks the process instead of filling memory. */
 export interface EventSource {
   /** Undefined once the source is closed. */
   next(): Promise<ProcessEvent | undefined>;
-  /** How the process ended, once that is known here, whether or not it was taken. */
+  /** How the process ended, once the event has arrived, even if it has not been read. */
   readonly ending: Ending | undefined;
-  /** The last event of the process has come, whether or not it was taken: everything is over, and `ending` is known unless it came before. */
+  /** True once the last event of the process has arrived, even if not read. `ending` is then set unless its event preceded this source. */
   readonly isComplete?: boolean;
-  /** Events up to this number had happened before the present connection; 0 when absent. */
+  /** Events up to this number happened before the current connection; 0 when absent. */
   readonly replayedSeq?: Seq;
-  /** The server no longer knows the process, while somebody here still waited for it: what was not heard of it will not be. */
+  /** The server forgot the process while this source was still open, so its remaining events will never arrive. */
   readonly isForgotten?: boolean;
   close(): void;
 }
 
 export interface Attached {
   readonly status: ProcessStatus;
-  /** Over from the start when the process is not followed. */
+  /** Already closed when the process is not followed. */
   readonly events: EventSource;
 }
 
@@ -37,22 +37,22 @@ export interface Attached {
 export type OutputDelta = Notification<'command/exec/outputDelta'>;
 
 export interface ExecLink {
-  /** Everything that can be asked. What changes which events come is asked by `attach`, `detach`, `release` and `close` below. */
+  /** All methods. Use `attach`, `detach`, `release` and `close` below for calls that change which events arrive. */
   readonly service: ConnectionService;
-  /** Calls `listener` with the output of the command of this id until disposed. */
+  /** Calls `listener` with the output of the command with this id until disposed. */
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;
-  /** Whoever opens a source closes it. */
+  /** The caller must close the source. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
-  /** Calls `listener` with every event of every process that is followed here, as it comes, until disposed. Holds nothing back. */
+  /** Calls `listener` with every event of every followed process, as it arrives, until disposed. Never blocks a process. */
   watch(listener: (event: ProcessEvent) => void): Disposable;
-  /** Joins a process that somebody else started; also one of another session. */
+  /** Attaches to an existing process, which may belong to another session. */
   attach(params: Params<'process/attach'>): Promise<Attached>;
-  /** Leaves it again; it runs on. */
+  /** Detaches from the process, which keeps running. */
   detach(processId: ProcessId): Promise<void>;
   /** Makes a process outlive the session. */
   release(params: Params<'process/release'>): Promise<Result<'process/release'>>;
-  /** Resolves when the link is over for good: with why when it was lost, with nothing when it was closed from here. */
+  /** Resolves when the link has ended for good: with the reason when it was lost, with undefined when it was closed locally. */
   readonly ended: Promise<string | undefined>;
-  /** Ends the session and with it every process. */
+  /** Ends the session and all its processes. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// One command from start to end in one call, on the one-shot family: no handle to hold, nothing retained, over with the connection.
+// Runs a command in one call with the one-shot methods: no handle, no retained output, and the command ends with the connection.
 
 import {
   type EnvPolicy,
@@ -19,23 +19,23 @@ import { execOptions } from './option-checks.js';
 export interface ExecOptions {
   /** Path or file: URI; the server's folder when absent. */
   readonly cwd?: string;
-  /** Laid over what the command inherits; null unsets. */
+  /** Added to the variables that the command inherits; overrides those of the same name, and null unsets one. */
   readonly env?: Readonly<Record<string, string | null>>;
-  /** What the command inherits from the server; the core variables when absent, as for `start`. */
+  /** What the command inherits from the server. The core variables when absent, as for `start`. */
   readonly envPolicy?: EnvPolicy;
   /** Written to stdin, which is then closed. Empty when absent. */
   readonly input?: Input;
-  /** Refused: the option is called `input`. */
+  /** Rejected: the option is called `input`. */
   readonly stdin?: never;
-  /** Called with output as it comes; the result then has none. */
+  /** Called with output as it arrives; the result then contains none. */
   readonly onOutput?: (output: ExecOutput) => void;
-  /** Ends the command; the result tells how far it came. */
+  /** Terminates the command; the result shows how far it got. */
   readonly signal?: AbortSignal;
-  /** Runs it on a terminal of this size; output comes to `onOutput` only. */
+  /** Runs the command on a terminal of this size; its output goes only to `onOutput`. */
   readonly tty?: Size;
-  /** Kills it after this long; 10 s when absent, `none` for no limit. */
+  /** Kills the command after this long; 10 s when absent, `none` for no limit. */
   readonly timeoutMs?: number | 'none';
-  /** Passed on per stream; 1 MiB when absent, `none` for no limit. */
+  /** Maximum output per stream; 1 MiB when absent, `none` for no limit. */
   readonly outputBytesCap?: number | 'none';
   readonly sandboxPolicy?: SandboxPolicy;
 }
@@ -43,13 +43,13 @@ export interface ExecOptions {
 export interface ExecOutput {
   readonly stream: 'stdout' | 'stderr';
   readonly bytes: Uint8Array;
-  /** There is more than the cap; nothing comes after this on the stream. */
+  /** The stream exceeded the cap; nothing more follows on it. */
   readonly capReached: boolean;
 }
 
 export type ExecResult = Result<'command/exec'>;
 
-/** The result, and ways to steer the command until it is there. */
+/** The promised result, with methods to control the command until it ends. */
 export interface PendingExec extends Promise<ExecResult> {
   resize(size: Size): Promise<void>;
   /** Kills the command and everything it started. */
@@ -63,7 +63,7 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
     try {
       await call();
     } catch (error) {
-      if (!isOver(error)) throw error;
+      if (!isReportedByResult(error)) throw error;
     }
   };
   const terminate = () => steer(() => service['command/exec/terminate']({ processId }));
@@ -73,14 +73,14 @@ export function execCommand(link: ExecLink, command: readonly string[], options:
     using _output = link.onOutputDelta(processId, ({ stream, deltaBase64, capReached }) =>
       options.onOutput?.({ stream, bytes: deltaBase64, capReached }),
     );
-    const abort = () => void terminate().catch(() => {}); // the result tells what became of it
+    const abort = () => void terminate().catch(() => {}); // the result reports how the command ended
     options.signal?.addEventListener('abort', abort, { once: true });
     try {
       const result = service['command/exec']({ ...paramsOf(command, options), processId });
       const feeding = options.input === undefined ? undefined : feed(options.input);
       feeding?.catch(() => {}); // awaited below, after the result
       const ended = await result;
-      // The input may wait for ever on its own source; once the command is over only its failures are of interest.
+      // The input may wait for ever on its own source; once the command has ended only an error that already occurred matters.
       await Promise.race([feeding, Promise.resolve()]);
       return ended;
     } finally {
@@ -117,8 +117,8 @@ function paramsOf(command: readonly string[], options: ExecOptions): Omit<Params
   };
 }
 
-/** Told by the result: the command has ended, or does not read any more, or its connection is gone. */
-function isOver(error: unknown): boolean {
+/** The result reports it too: the command has ended, has closed its stdin, or its connection is gone. */
+function isReportedByResult(error: unknown): boolean {
   const isEnded = isExecError(error, 'commandNotActive') || isExecError(error, 'stdinEnded');
   return isEnded || error instanceof ConnectionClosedError;
 }

@@ -1,4 +1,4 @@
-// A channel -> a server that has been greeted. The link speaks to it as to Sluice, also when another server has answered.
+// Sends `initialize` over a channel and returns the server. The link always sees a Sluice server, even if another kind has answered.
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
@@ -8,51 +8,51 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import type { OutputDelta } from './exec-link.js';
 
-/** What the server says without being asked. */
+/** A notification from the server. */
 export type ServerNotification =
   | { readonly kind: 'event'; readonly event: ProcessEvent }
   | { readonly kind: 'delta'; readonly delta: OutputDelta };
 
 export interface GreetOptions {
   readonly clock: Clock;
-  /** Patience for the answer. */
+  /** How long to wait for the answer. */
   readonly initializeMs: number;
   /** The parameters of `initialize`. */
   readonly greeting: object;
-  /** Undefined for a notification that this client does not know. */
+  /** Called with undefined for a notification that this client does not know. */
   readonly onNotification: (notification: ServerNotification | undefined) => void;
 }
 
 export interface GreetedServer {
   readonly server: Pick<Connection, 'call' | 'notify' | 'close' | 'closed'>;
   readonly greeted: Pick<Result<'initialize'>, 'sessionId' | 'forgotten' | 'lastSeqs'>;
-  /** Another server does not keep what this client would need to come back. */
+  /** A server of another kind does not keep what this client would need to reconnect. */
   readonly kind: 'sluice' | 'other';
 }
 
-/** Far above what the server ever sends; the client has no need to refuse its own server. */
+/** Far above what a server ever sends; the client need not protect itself from its own server. */
 const limits = { maxInFlight: 16, jsonDepth: 1_000, jsonValues: 10_000_000 };
 
 /** Closes the channel when it rejects. */
 export async function greetServer(channel: Channel, options: GreetOptions): Promise<GreetedServer> {
   const { clock, initializeMs, greeting, onNotification } = options;
   const connection = new Connection(channel, limits, clock);
-  let hear = (method: string, params: unknown): void => onNotification(parseNotification(method, params));
+  let handle = (method: string, params: unknown): void => onNotification(parseNotification(method, params));
   connection.serve({
     request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
-    notification: (method, params) => hear(method, params),
+    notification: (method, params) => handle(method, params),
     binary: (frame) => onNotification(parseOutputFrame(frame)),
     errorBody: (error) => ({ code: rpcCodes.methodNotFound, message: String(error) }),
   });
   try {
     const result = await connection.call('initialize', greeting, initializeMs);
-    if (isOfSluice(result)) {
+    if (isFromSluice(result)) {
       return { server: connection, greeted: v.parse(requests.initialize.result, result), kind: 'sluice' };
     }
     const { PlainServer } = await import('./plain-server.js');
-    const tell = (event: ProcessEvent): void => onNotification({ kind: 'event', event });
-    const server = new PlainServer(connection, { greeting: result, clock, tell });
-    hear = (method, params) => server.hear(method, params);
+    const onEvent = (event: ProcessEvent): void => onNotification({ kind: 'event', event });
+    const server = new PlainServer(connection, { greeting: result, clock, onEvent });
+    handle = (method, params) => server.onNotification(method, params);
     return { server, greeted: { sessionId: asSessionId(server.sessionId) }, kind: 'other' };
   } catch (error) {
     connection.close();
@@ -60,8 +60,8 @@ export async function greetServer(channel: Channel, options: GreetOptions): Prom
   }
 }
 
-/** Every Sluice server says what was agreed, and no other server does. */
-function isOfSluice(result: unknown): boolean {
+/** Every Sluice server sends the agreed capabilities, and no other server does. */
+function isFromSluice(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'capabilities' in result;
 }
 

@@ -1,4 +1,4 @@
-// The public client; runs in a browser as well as in Node. A line here is a promise.
+// The public client, for browsers and Node. Every export is a compatibility promise.
 
 export { type AttachOptions, Client, type ListOptions, type RestartOptions, type StartOptions } from './client.js';
 export { type ConnectOptions, type Route, type Timeouts, connectOver, defaultTimeouts } from './connect.js';

@@ -1,9 +1,9 @@
-// What can be fed to a command's stdin, in pieces that go at the pace it reads.
+// Input for a command's stdin, split into pieces so that it is written at the pace the command reads.
 
-/** Bytes to feed to stdin: all at once, or as they come. */
+/** Bytes for stdin: all at once, or as they become available. */
 export type Input = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
-/** Bytes per write. */
+/** Maximum bytes per write. */
 const pieceBytes = 64 * 1024;
 
 export async function* piecesOf(input: Input): AsyncGenerator<Uint8Array> {

@@ -1,23 +1,23 @@
-// Bytes -> lines of text. Cuts at bytes and decodes whole lines, so a character split over two chunks is never damaged.
+// Splits bytes into lines of text. Decodes only whole lines, so that a character split over two chunks is never damaged.
 
 import { joinBytes } from '../base/join-bytes.js';
 
-/** A line without its line feed, and without the carriage return a terminal puts before it. */
+/** A line without its line feed, and without the carriage return that a terminal puts before it. */
 export interface SplitLine {
   readonly text: string;
-  /** `newline`: a whole line. `cut`: it was longer than allowed and goes on in the next one. `end`: the output ended without a line feed. */
+  /** `newline`: a whole line. `cut`: longer than allowed, continued in the next one. `end`: the output ended without a line feed. */
   readonly ending: 'newline' | 'cut' | 'end';
 }
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Bytes of the longest character: a shorter line could not even take that. */
+/** Bytes of the longest UTF-8 character; a shorter limit could not hold even one character. */
 const characterBytes = 4;
 
 export class LineSplitter {
   readonly #maxLineBytes: number;
-  /** A byte order mark is a character like any other: every line is decoded on its own, and each would lose one. */
+  /** Keeps byte order marks: lines are decoded one by one, so each line would lose one. */
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #parts: Uint8Array[] = [];
   #partsBytes = 0;
@@ -43,13 +43,13 @@ export class LineSplitter {
         yield this.#cut(rest.subarray(0, room));
         rest = rest.subarray(room);
       } else {
-        this.#keep(new Uint8Array(rest)); // a copy, which the slice of a Buffer is not
+        this.#keep(new Uint8Array(rest)); // a copy, unlike the slice of a Buffer
         return;
       }
     }
   }
 
-  /** What is left when the output has ended. */
+  /** Returns the rest; to be called when the output has ended. */
   *flush(): Generator<SplitLine> {
     if (this.#partsBytes > 0) yield this.#take(new Uint8Array(0), 'end');
   }
@@ -59,7 +59,7 @@ export class LineSplitter {
     this.#partsBytes += bytes.length;
   }
 
-  /** Cuts at the limit, but not inside a character: its first bytes go to the next piece. */
+  /** Cuts at the limit, but not inside a character: the bytes of an incomplete character move to the next piece. */
   #cut(last: Uint8Array): SplitLine {
     this.#keep(last);
     const line = joinBytes(this.#parts);
@@ -80,11 +80,11 @@ export class LineSplitter {
   }
 }
 
-/** Bytes at the end that begin a UTF-8 character without finishing it. */
+/** Number of bytes at the end that start a UTF-8 character without completing it. */
 function unfinishedLength(bytes: Uint8Array): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length += 1) {
     const byte = bytes[bytes.length - length] ?? 0;
-    if ((byte & 0b1100_0000) === 0b1000_0000) continue; // goes on an earlier one
+    if ((byte & 0b1100_0000) === 0b1000_0000) continue; // a continuation byte
     const needed = byte >= 0b1111_0000 ? 4 : byte >= 0b1110_0000 ? 3 : byte >= 0b1100_0000 ? 2 : 1;
     return needed > length ? length : 0;
   }

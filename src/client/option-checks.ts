@@ -1,4 +1,4 @@
-// Options of the library that the wire does not know, or calls by another name. What the wire knows is checked by the table.
+// Checks options of the library that the wire protocol does not have, or names differently. The protocol's table checks the others.
 
 import * as v from 'valibot';
 import { processId, seq } from '../protocol/ids.js';
@@ -10,10 +10,10 @@ const abortSignal = v.custom(isAbortSignal, 'an AbortSignal');
 const listener = v.custom((value) => typeof value === 'function', 'a function');
 const wanted = v.custom((value) => typeof value === 'string' || value instanceof RegExp, 'a string or a RegExp');
 
-/** Infinity is allowed: wait without a limit. */
+/** Infinity is allowed and means no limit. */
 const patienceMs = v.pipe(v.number(), v.minValue(0));
 
-/** Refuses a name that callers know from other libraries, because ignoring it would silently drop what they pass. */
+/** Rejects a name that callers know from other libraries, because ignoring it would silently drop the value. */
 function misnamed(advice: string) {
   return v.optional(v.never(`expected no option of this name (${advice})`));
 }
@@ -62,7 +62,7 @@ function isInput(value: unknown): boolean {
   return typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
 }
 
-/** Judged by its members, so that the signal of a polyfill is accepted too. */
+/** Checks members instead of the class, so that polyfills are accepted too. */
 function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }

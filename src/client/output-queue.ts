@@ -1,38 +1,38 @@
-// The reading end of a handle: one cursor, shared by everything that reads the handle's output, so that each byte is seen once.
+// The reading end of a handle: one cursor, shared by all readers of the handle's output, so that each byte is delivered once.
 
 import type { Clock } from '../base/clock.js';
 import type { Ending, ProcessEvent, Seq, Stream } from '../protocol/index.js';
 import type { EventSource } from './exec-link.js';
 
-/** Output as it arrived. */
+/** A piece of output as it arrived. */
 export interface OutputChunk {
   readonly seq: Seq;
   readonly stream: Stream;
-  /** Empty when there is nothing to tell but what is missing at the end. */
+  /** Empty when the chunk only reports bytes that are missing at the end. */
   readonly bytes: Uint8Array;
-  /** Bytes missing just before this chunk; 0 unless the reader came too late for what was retained. */
+  /** Bytes missing just before this chunk; 0 unless they were no longer retained when the reader asked for them. */
   readonly droppedBytes: number;
   /**
-   * true when it was written before this reader attached, or while its connection was lost. A terminal that shows it must not answer
-   * the queries in it: the program that asked may have gone.
+   * true for output from before this reader attached, or from while its connection was lost. A terminal that shows it must not answer
+   * the queries in it, because the program that sent them may have ended.
    */
   readonly isReplayed?: boolean;
 }
 
 export class OutputQueue {
   readonly #source: EventSource;
-  /** Asked for and not taken yet: a reader that stopped waiting leaves it to the next one. */
+  /** Requested but not yet delivered: a reader that stops waiting leaves it to the next one. */
   #pending: Promise<ProcessEvent | undefined> | undefined;
   #lastStream: Stream = 'stdout';
-  /** Ends when the reader before has got its event. */
+  /** Settles when the previous reader has its event. */
   #turn: Promise<unknown> = Promise.resolve();
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(source: EventSource) {
     this.#source = source;
   }
 
-  /** The next chunk, or undefined when there will be none. */
+  /** The next chunk, or undefined when there are no more. */
   async next(): Promise<OutputChunk | undefined> {
     for (;;) {
       const taken = await this.take();
@@ -41,15 +41,15 @@ export class OutputQueue {
     }
   }
 
-  /** The next thing that happens: a chunk, the exit, or the end of everything. Whoever asks at the same time waits for its turn. */
+  /** The next event: a chunk, the exit, or the end of everything. Concurrent callers take turns. */
   take(): Promise<OutputChunk | 'exited' | 'closed'> {
     const taken = this.#turn.then(() => this.#takeNext());
-    this.#turn = taken.catch(() => {}); // told to whoever took
+    this.#turn = taken.catch(() => {}); // the caller that took the event gets the error
     return taken;
   }
 
   async #takeNext(): Promise<OutputChunk | 'exited' | 'closed'> {
-    if (this.#isOver) return 'closed';
+    if (this.#hasEnded) return 'closed';
     this.#pending ??= this.#source.next();
     const event = await this.#pending;
     this.#pending = undefined;
@@ -73,9 +73,9 @@ export class OutputQueue {
     }
   }
 
-  /** Waits for something to take, no longer than `ms`; false when the time is up. */
+  /** Waits at most `ms` for an event; false when there is none by then. */
   ready(clock: Clock, ms: number): Promise<boolean> {
-    if (this.#isOver) return Promise.resolve(true);
+    if (this.#hasEnded) return Promise.resolve(true);
     const pending = (this.#pending ??= this.#source.next());
     return new Promise<boolean>((resolve) => {
       const timer = clock.after(ms, () => resolve(false));
@@ -87,23 +87,23 @@ export class OutputQueue {
     });
   }
 
-  /** How the process ended, as far as this side has heard. */
+  /** How the process ended, if this client has been notified. */
   get ending(): Ending | undefined {
     return this.#source.ending;
   }
 
-  /** Everything about the process has been heard. */
+  /** Whether all events of the process have arrived. */
   get isComplete(): boolean {
     return this.#source.isComplete === true;
   }
 
-  /** How it ended will never be heard here. */
+  /** Whether this client can no longer learn how the process ended. */
   get isForgotten(): boolean {
     return this.#source.isForgotten === true;
   }
 
   close(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#source.close();
   }
 }

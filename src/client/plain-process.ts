@@ -1,9 +1,9 @@
-// What a server other than Sluice tells of one process -> events as Sluice would tell them: in order, the exit after the output, with an ending.
+// Turns a non-Sluice server's notifications about one process into Sluice's events: in order, the exit after the output, with an ending.
 
 import type { Clock, Timer } from '../base/clock.js';
 import type { EndReason, Ending, ProcessEvent, ProcessId, Seq, Stream } from '../protocol/index.js';
 
-/** One notification. A v0 server numbers nothing. */
+/** One notification. A v0 server does not number them. */
 export type PlainNotice =
   | { readonly kind: 'output'; readonly seq: Seq | undefined; readonly stream: Stream; readonly chunk: Uint8Array }
   | { readonly kind: 'exited'; readonly seq: Seq | undefined; readonly exitCode: number; readonly sandboxDenied: boolean }
@@ -12,25 +12,25 @@ export type PlainNotice =
 export interface PlainProcessOptions {
   readonly processId: ProcessId;
   readonly clock: Clock;
-  /** A v0 server has no `closed`: after the exit, silence is all there is to go by. */
+  /** A v0 server has no `closed` notification; silence after the exit has to serve as the end. */
   readonly hasClosed: boolean;
-  readonly tell: (event: ProcessEvent) => void;
+  readonly onEvent: (event: ProcessEvent) => void;
   readonly terminate: () => void;
 }
 
-/** Kept by this side, because the server knows no such limits. */
+/** Enforced by the client, because the server has no such limits. */
 export interface PlainTimeouts {
   readonly timeoutMs?: number | null | undefined;
   readonly idleTimeoutMs?: number | null | undefined;
 }
 
-/** Notifications held because one before them has not come. Codex swaps neighbours at most; so many mean that one is lost. */
+/** Limit for notifications held because an earlier one is missing. Codex at most swaps neighbours, so this many mean that one was lost. */
 const maxEarly = 256;
 
-/** How long output may stay away after the exit before that is told: as long as Sluice waits for a descendant that holds the output open. */
+/** Silence after the exit before the exit is reported: as long as Sluice waits for a descendant that holds the output open. */
 const drainQuietMs = 2_000;
 
-/** The same for a server that never says that nothing more will come. */
+/** The same for a server that never sends `closed`. */
 const unclosedQuietMs = 250;
 
 export class PlainProcess {
@@ -41,7 +41,7 @@ export class PlainProcess {
   #timeouts: PlainTimeouts = {};
   #startedAt: number;
   #expected: Seq = 1;
-  #told: Seq = 0;
+  #lastSeq: Seq = 0;
   #exit: { readonly exitCode: number; readonly sandboxDenied: boolean; readonly endedAt: number } | undefined;
   #reason: EndReason = 'exited';
   #ending: Ending | undefined;
@@ -52,7 +52,7 @@ export class PlainProcess {
     this.#startedAt = options.clock.now();
   }
 
-  /** The server has said that it runs. */
+  /** To be called when the server has replied that the process runs. */
   started(timeouts: PlainTimeouts): void {
     if (this.#exit !== undefined) return;
     const { clock } = this.#options;
@@ -75,15 +75,15 @@ export class PlainProcess {
     return this.#isClosed;
   }
 
-  /** The first reason counts. */
+  /** Terminates the process. The first reason given counts. */
   end(reason: EndReason): void {
     if (this.#exit !== undefined) return;
     if (this.#reason === 'exited') this.#reason = reason;
     this.#options.terminate();
   }
 
-  /** Throws when a notification must have been lost: what comes after it could not be put in order. */
-  hear(notice: PlainNotice): void {
+  /** Throws when a notification must have been lost, because the later ones could not be ordered. */
+  receive(notice: PlainNotice): void {
     if (notice.seq === undefined) return this.#take(notice);
     if (notice.seq < this.#expected) return;
     this.#early.set(notice.seq, notice);
@@ -92,26 +92,26 @@ export class PlainProcess {
       this.#expected += 1;
       this.#take(next);
     }
-    if (this.#early.size > maxEarly) throw new Error(`number ${this.#expected} of process ${this.#options.processId} never came`);
+    if (this.#early.size > maxEarly) throw new Error(`event ${this.#expected} of process ${this.#options.processId} is missing`);
   }
 
-  /** Resolves when it has exited or closed, or when the time is up; without a limit when `timeoutMs` is not a number. */
+  /** Resolves when the process has exited or closed, or after `timeoutMs`; waits without limit when that is not a number. */
   async until(moment: 'exited' | 'closed', timeoutMs: number | null | undefined): Promise<void> {
-    const isOver = () => (moment === 'closed' ? this.#isClosed : this.#ending !== undefined);
-    if (isOver()) return;
+    const isReached = () => (moment === 'closed' ? this.#isClosed : this.#ending !== undefined);
+    if (isReached()) return;
     await new Promise<void>((resolve) => {
       const done = () => {
         timer?.cancel();
         this.#waiters.delete(waiter);
         resolve();
       };
-      const waiter = { look: () => void (isOver() && done()), done };
+      const waiter = { look: () => void (isReached() && done()), done };
       const timer = typeof timeoutMs === 'number' ? this.#options.clock.after(timeoutMs, done) : undefined;
       this.#waiters.add(waiter);
     });
   }
 
-  /** Nothing more will be heard of it: the server is gone, or has refused to start it. */
+  /** No more notifications will arrive: the server is gone, or has refused to start the process. */
   forget(): void {
     this.#stopTimers();
     for (const { done } of this.#waiters) done();
@@ -121,25 +121,25 @@ export class PlainProcess {
     const { processId } = this.#options;
     switch (notice.kind) {
       case 'output':
-        this.#tell({ type: 'output', processId, seq: this.#next(notice.seq), stream: notice.stream, chunk: notice.chunk });
+        this.#emit({ type: 'output', processId, seq: this.#next(notice.seq), stream: notice.stream, chunk: notice.chunk });
         return this.#exit === undefined ? this.#watchSilence() : this.#awaitRest();
       case 'exited':
         this.#stopTimers();
         this.#exit = { exitCode: notice.exitCode, sandboxDenied: notice.sandboxDenied, endedAt: this.#options.clock.now() };
         return this.#awaitRest();
       case 'closed':
-        this.#tellExit('complete');
+        this.#emitExit('complete');
         return this.#close(notice.seq);
     }
   }
 
-  /** Output may come after the exit, so the exit waits for it. */
+  /** The server may send output after the exit, so the exit is held back. */
   #awaitRest(): void {
     const { clock, hasClosed } = this.#options;
     if (this.#ending !== undefined && hasClosed) return;
     this.#timers.drain?.cancel();
     this.#timers.drain = clock.after(hasClosed ? drainQuietMs : unclosedQuietMs, () => {
-      this.#tellExit('unknown');
+      this.#emitExit('unknown');
       if (!hasClosed) this.#close(undefined);
     });
   }
@@ -151,7 +151,7 @@ export class PlainProcess {
     this.#timers.idle = this.#options.clock.after(idleTimeoutMs, () => this.end('idleTimedOut'));
   }
 
-  #tellExit(output: 'complete' | 'unknown'): void {
+  #emitExit(output: 'complete' | 'unknown'): void {
     if (this.#exit === undefined || this.#ending !== undefined) return;
     const { exitCode, sandboxDenied, endedAt } = this.#exit;
     const facts = {
@@ -161,27 +161,27 @@ export class PlainProcess {
       startedAt: this.#startedAt,
       endedAt: Math.max(this.#startedAt, endedAt),
     };
-    // Whether 137 was a signal is not said. -1 is Codex's word for an end that it did not see.
+    // The server does not say whether 137 was a signal. Codex sends -1 when it did not see the exit.
     const ending: Ending = exitCode === -1 ? { kind: 'lost', ...facts } : { kind: 'code', code: exitCode, ...facts };
     this.#ending = ending;
     const { processId } = this.#options;
-    this.#tell({ type: 'exited', processId, seq: this.#next(undefined), exitCode, sandboxDenied, ending });
+    this.#emit({ type: 'exited', processId, seq: this.#next(undefined), exitCode, sandboxDenied, ending });
   }
 
   #close(seq: Seq | undefined): void {
     this.#stopTimers();
     this.#isClosed = true;
-    this.#tell({ type: 'closed', processId: this.#options.processId, seq: this.#next(seq) });
+    this.#emit({ type: 'closed', processId: this.#options.processId, seq: this.#next(seq) });
   }
 
-  /** The server's own number where that keeps the order: what was held back comes under a later one. */
+  /** The server's number if that keeps the order; an event that was held back gets a later one. */
   #next(seq: Seq | undefined): Seq {
-    this.#told = Math.max(this.#told + 1, seq ?? 0);
-    return this.#told;
+    this.#lastSeq = Math.max(this.#lastSeq + 1, seq ?? 0);
+    return this.#lastSeq;
   }
 
-  #tell(event: ProcessEvent): void {
-    this.#options.tell(event);
+  #emit(event: ProcessEvent): void {
+    this.#options.onEvent(event);
     for (const { look } of this.#waiters) look();
   }
 

@@ -1,5 +1,5 @@
-// A server that speaks the dialect but is not Sluice: Codex's own exec-server, or one of v0. Makes it look like Sluice to the link, as far as
-// that goes; what such a server cannot do is refused. Loaded when one answers.
+// Adapts a server that speaks the dialect but is not Sluice, Codex's exec-server or a v0 server, so that the link can treat it as Sluice.
+// What such a server cannot do is refused. Loaded only when such a server answers.
 
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
@@ -17,7 +17,7 @@ export interface PlainServerOptions {
   /** The answer to `initialize`. */
   readonly greeting: unknown;
   readonly clock: Clock;
-  readonly tell: (event: ProcessEvent) => void;
+  readonly onEvent: (event: ProcessEvent) => void;
 }
 
 const greetingSchema = v.object({
@@ -32,7 +32,7 @@ const exitedNotice = v.object({ processId: output.processId, seq, exitCode: v.nu
 const closedNotice = v.object({ processId: output.processId, seq });
 
 const plainPage = v.object({
-  chunks: v.array(v.object({ seq: output.seq, stream: output.stream, chunk: v.string() })), // read with the answer as a whole
+  chunks: v.array(v.object({ seq: output.seq, stream: output.stream, chunk: v.string() })), // decoded later, with the whole answer
   nextSeq: output.seq,
   exited: v.boolean(),
   exitCode: v.nullish(v.number()),
@@ -41,7 +41,7 @@ const plainPage = v.object({
   sandboxDenied: v.nullish(v.boolean()),
 });
 
-/** What a v0 server says of a write that it did not take. */
+/** Error texts of a v0 server for a write that it did not accept. */
 const refusedWrite = /stdin|unknown process/i;
 
 export class PlainServer {
@@ -53,7 +53,7 @@ export class PlainServer {
   readonly #processes = new Map<ProcessId, PlainProcess>();
   readonly #terminals = new Set<ProcessId>();
   readonly #window: PlainWindow;
-  #isOver = false;
+  #isDisconnected = false;
 
   constructor(connection: Connection, options: PlainServerOptions) {
     const { sessionId, environmentInfo } = v.parse(greetingSchema, options.greeting ?? {});
@@ -63,7 +63,7 @@ export class PlainServer {
     this.#options = options;
     this.#window = new PlainWindow(connection.channel);
     void connection.closed.then(() => {
-      this.#isOver = true;
+      this.#isDisconnected = true;
       for (const each of this.#processes.values()) each.forget();
     });
   }
@@ -76,14 +76,14 @@ export class PlainServer {
     this.#connection.close(problem);
   }
 
-  /** Acknowledgements stop here: such a server hangs up on a notification that it does not know. */
+  /** Does not forward acknowledgements, because such a server closes the connection on an unknown notification. */
   notify(method: string, params: unknown): boolean {
     if (method === 'initialized') return this.#connection.notify(method, params);
     if (method === 'process/ack') this.#window.acknowledge(v.parse(notifications[method].params, params));
     return true;
   }
 
-  /** Takes effect before it returns, so that calls keep their order. Invalid parameters are rejected as if by the server. */
+  /** Sends before it returns, so that calls keep their order. Invalid parameters are rejected as if by the server. */
   async call(method: string, params: unknown, timeoutMs?: number): Promise<unknown> {
     try {
       return await this.#answer(method, params, timeoutMs);
@@ -112,15 +112,15 @@ export class PlainServer {
       case 'session/close':
         return this.#closeSession(timeoutMs);
       default:
-        return this.#ask(method, params, timeoutMs); // what it does not know, it refuses itself
+        return this.#ask(method, params, timeoutMs); // the server itself refuses unknown methods
     }
   }
 
-  /** A notification that cannot be read or put in order ends the connection: what comes after it could not be trusted. */
-  hear(method: string, params: unknown): void {
+  /** A notification that cannot be parsed or ordered ends the connection, because the later ones could not be trusted. */
+  onNotification(method: string, params: unknown): void {
     try {
-      const heard = readNotice(method, params);
-      if (heard !== undefined) this.#processes.get(heard.processId)?.hear(heard.notice);
+      const parsed = readNotice(method, params);
+      if (parsed !== undefined) this.#processes.get(parsed.processId)?.receive(parsed.notice);
     } catch (error) {
       this.close(error instanceof Error ? error.message : String(error));
     }
@@ -135,10 +135,10 @@ export class PlainServer {
       processId,
       clock: this.#options.clock,
       hasClosed: !this.#isV0,
-      tell: (event) => this.#tell(event),
-      terminate: () => void this.#ask('process/terminate', { processId }).catch(() => {}), // the ending tells what became of it
+      onEvent: (event) => this.#emit(event),
+      terminate: () => void this.#ask('process/terminate', { processId }).catch(() => {}), // the ending reports how the process ended
     });
-    this.#processes.set(processId, process); // what it writes may come before the reply
+    this.#processes.set(processId, process); // its output may arrive before the reply
     this.#window.join(processId);
     if (request.tty) this.#terminals.add(processId);
     try {
@@ -165,20 +165,20 @@ export class PlainServer {
     }
   }
 
-  /** Such servers cannot close stdin. On a terminal the end-of-file character does it, unless the program has set another one. */
+  /** Such servers cannot close stdin. On a terminal, writing the end-of-file character works, unless the program has changed it. */
   async #closeStdin(processId: ProcessId): Promise<unknown> {
-    if (!this.#terminals.has(processId)) throw refusal('the end of a pipe’s stdin');
+    if (!this.#terminals.has(processId)) throw refusal('closing the stdin of a pipe');
     await this.#write({ processId, chunk: Uint8Array.of(4), writeId: crypto.randomUUID() });
     return { status: 'closed' };
   }
 
   async #signal({ processId, signal }: Params<'process/signal'>): Promise<unknown> {
-    if (!/^(?:SIG)?INT$|^interrupt$/i.test(signal)) throw refusal(`signal ${signal}, other than SIGINT,`);
+    if (!/^(?:SIG)?INT$|^interrupt$/i.test(signal)) throw refusal(`signal ${signal}, only SIGINT`);
     await this.#ask('process/signal', { processId, signal: 'interrupt' });
     return { delivered: this.#processes.get(processId)?.hasExited === false };
   }
 
-  /** SIGKILL, at once: such a server knows no grace. */
+  /** Sends SIGKILL immediately, because such a server has no grace period. */
   async #terminate(processId: ProcessId): Promise<unknown> {
     const process = this.#processes.get(processId);
     const running = process?.hasExited === false;
@@ -195,19 +195,19 @@ export class PlainServer {
         data: { kind: 'processNotFound', processId },
       });
     }
-    const moment = until === 'closed' ? 'closed' : 'exited'; // such a server does not tell when a stdout is closed
+    const moment = until === 'closed' ? 'closed' : 'exited'; // such a server does not report when stdout is closed
     await process.until(moment, timeoutMs);
     const { ending, isClosed } = process;
     const running = moment === 'closed' ? !isClosed : ending === undefined;
-    if (running && this.#isOver) return this.#ask('process/wait', { processId }); // rejects with why the connection is closed
+    if (running && this.#isDisconnected) return this.#ask('process/wait', { processId }); // rejects with the reason of the close
     return { running, ...(ending === undefined ? {} : { ending }) };
   }
 
-  /** The server does not say how many bytes a hole holds, so a page with a hole is refused. */
+  /** Rejects when output is missing from the page, because the server does not report how many bytes. */
   async #read({ processId, afterSeq, afterBytes, maxBytes, waitMs }: Params<'process/read'>): Promise<unknown> {
     const page = v.parse(plainPage, await this.#ask('process/read', { processId, afterSeq, maxBytes, waitMs }));
     const missing = (page.chunks[0]?.seq ?? 0) - (afterSeq ?? 0) - 1;
-    if (missing > (page.exited ? 1 : 0)) throw refusal('reading what is no longer retained'); // the exit has a number, too
+    if (missing > (page.exited ? 1 : 0)) throw refusal('reading output that is no longer retained'); // the exit has a number too
     const bytes = page.chunks.reduce((sum, { chunk }) => sum + (decodeBase64(chunk)?.length ?? 0), 0);
     return {
       ...page,
@@ -220,7 +220,7 @@ export class PlainServer {
     };
   }
 
-  /** A released server keeps a session that has lost its connection for half a minute, and its processes with it. */
+  /** Terminates the processes, because a released server keeps a disconnected session and its processes for half a minute. */
   async #closeSession(timeoutMs: number | undefined): Promise<unknown> {
     const running = [...this.#processes.values()].filter(({ hasExited }) => !hasExited);
     for (const each of running) each.end('disconnected');
@@ -228,10 +228,10 @@ export class PlainServer {
     return {};
   }
 
-  #tell(event: ProcessEvent): void {
+  #emit(event: ProcessEvent): void {
     if (event.type === 'output') this.#window.add(event);
-    this.#options.tell(event);
-    if (event.type === 'closed') this.#forget(event.processId); // its source has heard everything
+    this.#options.onEvent(event);
+    if (event.type === 'closed') this.#forget(event.processId); // this was its last event
   }
 
   #forget(processId: ProcessId): void {
@@ -271,6 +271,6 @@ function readNotice(method: string, params: unknown): { processId: ProcessId; no
 }
 
 function refusal(demand: string): RpcError {
-  const message = `${demand} cannot be had from this server, which is not Sluice`;
+  const message = `this server, which is not Sluice, does not support ${demand}`;
   return new RpcError({ code: rpcCodes.invalidRequest, message, data: { kind: 'invalidRequest', problem: message } });
 }

@@ -1,4 +1,4 @@
-// A start as Sluice takes it -> as a server takes that is not Sluice. What would be ignored there is refused here.
+// Converts Sluice's start parameters for a server that is not Sluice. Refuses what that server would ignore.
 
 import { rpcCodes } from '../base/rpc-codes.js';
 import type { EnvPolicy, Io, Params, PreparedSpec } from '../protocol/index.js';
@@ -16,22 +16,22 @@ export interface PlainStart {
 }
 
 export interface PlainHost {
-  /** Takes paths instead of URIs, and has neither policies for the environment nor pipes for stdin. */
+  /** A v0 server takes paths instead of URIs, and supports neither environment policies nor stdin pipes. */
   readonly isV0: boolean;
-  /** The server's own folder, as a file: URI, where it tells it. */
+  /** The server's working directory as a file: URI, if it reports it. */
   readonly cwd: string | undefined;
 }
 
-/** The size of every terminal there. */
+/** The size of every terminal on such a server. */
 const terminal = { rows: 24, cols: 80 };
 
-/** Throws an RpcError, as if the server itself had refused. */
+/** Throws an RpcError, as if the server had refused. */
 export function plainStart(params: Params<'process/start'>, host: PlainHost): PlainStart {
-  if (typeof params.forceAfterMs === 'number') throw refused('forceAfterMs: processes are ended at once');
+  if (typeof params.forceAfterMs === 'number') throw refused('forceAfterMs: it kills processes immediately');
   const { io, argv, arg0, env, policy, ...wanted } = params.prepared ? preparedCommand(params.prepared) : directCommand(params);
   requireIo(io, host);
   const cwd = wanted.cwd ?? host.cwd;
-  if (cwd === undefined) throw refused('a start without cwd: it does not tell its own folder');
+  if (cwd === undefined) throw refused('a start without cwd: it does not report its own folder');
   return {
     processId: params.processId,
     argv,
@@ -57,18 +57,18 @@ function directCommand({ argv, arg0, cwd, env, envPolicy, io }: Params<'process/
 }
 
 function preparedCommand({ program, argv: [arg0, ...args], cwd, env, io, fd3 }: PreparedSpec): Command {
-  if (fd3 instanceof Uint8Array) throw refused('fd3: there are three descriptors');
+  if (fd3 instanceof Uint8Array) throw refused('fd3: its processes have only three descriptors');
   return { argv: [program, ...args], arg0: arg0 === program ? undefined : arg0, cwd, env, policy: undefined, io };
 }
 
 function requireIo(io: Io, { isV0 }: PlainHost): void {
   if (io.kind === 'pty' && (io.rows !== terminal.rows || io.cols !== terminal.cols)) {
-    throw refused(`a terminal of ${io.rows} rows and ${io.cols} columns: all have ${terminal.rows} and ${terminal.cols}`);
+    throw refused(`a terminal of ${io.rows} rows and ${io.cols} columns, only ${terminal.rows} by ${terminal.cols}`);
   }
-  if (io.kind === 'pipe' && io.stdin === 'open' && isV0) throw refused('an open stdin on a pipe; a terminal has one');
+  if (io.kind === 'pipe' && io.stdin === 'open' && isV0) throw refused('an open stdin on a pipe, only on a terminal');
 }
 
-/** Every member must be there for a released server. A v0 server has no policies, so only what needs none of its variables is possible. */
+/** A released server requires every member. A v0 server has no policies, so only a policy that uses none of its variables is possible. */
 function environment(policy: EnvPolicy, env: PlainStart['env'], { isV0 }: PlainHost): Pick<PlainStart, 'env' | 'envPolicy'> {
   const { inherit, ignoreDefaultExcludes, exclude, set, includeOnly } = policy;
   if (!isV0) {
@@ -83,7 +83,7 @@ function environment(policy: EnvPolicy, env: PlainStart['env'], { isV0 }: PlainH
   }
   if (inherit !== 'none' || (includeOnly ?? []).length > 0) {
     throw refused(
-      'an envPolicy that inherits or filters: env is the whole environment there; set envPolicy to { inherit: "none" }',
+      'an envPolicy that inherits or filters: it uses env as the whole environment; set envPolicy to { inherit: "none" }',
     );
   }
   return { env: { ...set, ...env } };
@@ -98,6 +98,6 @@ function pathOf(cwd: string): string {
 }
 
 function refused(demand: string): RpcError {
-  const message = `this server, which is not Sluice, cannot do ${demand}`;
+  const message = `this server, which is not Sluice, does not support ${demand}`;
   return new RpcError({ code: rpcCodes.invalidParams, message, data: { kind: 'invalidParams', problem: message } });
 }

@@ -1,12 +1,13 @@
-// How far a server that knows no acknowledgements may be ahead of the readers here. Beyond that its connection is not read, which holds it back.
+// Flow control for a server without acknowledgements: while the readers are too far behind, the connection is not read, which blocks the
+// server.
 
 import type { ProcessId, Seq } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 
-/** Unread output of one process before the connection is no longer read. Well above what a source takes before it acknowledges. */
+/** Unread output of one process at which reading pauses. Well above what a source reads before it acknowledges. */
 const pauseBytes = 1024 * 1024;
 
-/** The same while a call or another process may have something to say behind that output. Beyond it they wait for the reader, too. */
+/** The same while a reply or another process's events may follow that output. Beyond it, they have to wait for the reader too. */
 const sharedPauseBytes = 64 * 1024 * 1024;
 
 interface Unread {
@@ -18,7 +19,7 @@ export class PlainWindow {
   readonly #channel: Pick<Channel, 'pause' | 'resume'>;
   readonly #unread = new Map<ProcessId, { bytes: number; readonly chunks: Unread[] }>();
   readonly #running = new Set<ProcessId>();
-  /** Processes beyond each of the limits. */
+  /** The processes above each limit. */
   readonly #ahead = new Set<ProcessId>();
   readonly #farAhead = new Set<ProcessId>();
   #calls = 0;
@@ -33,7 +34,7 @@ export class PlainWindow {
     this.#settle();
   }
 
-  /** Nothing more comes of it. What is unread still counts. */
+  /** The process sends no more output. Its unread output still counts. */
   leave(processId: ProcessId): void {
     this.#running.delete(processId);
     this.#settle();
@@ -57,7 +58,7 @@ export class PlainWindow {
     this.#judge(processId, unread.bytes);
   }
 
-  /** A call is under way until this is disposed. */
+  /** Raises the limit while a call is in progress, until disposed. */
   lift(): Disposable {
     this.#calls += 1;
     this.#settle();

@@ -1,4 +1,4 @@
-// One process as its starter sees it. Everything goes through the service; the handle only remembers its cursor.
+// A handle for one process. All calls go through the service; the handle's only state is its cursor.
 
 import type { Clock } from '../base/clock.js';
 import {
@@ -24,50 +24,50 @@ export interface Line extends SplitLine {
 }
 
 export interface LinesOptions {
-  /** Only this stream; the others are read and left out. All of them when absent. */
+  /** Only this stream; the others are read and discarded. All of them when absent. */
   readonly stream?: Stream;
-  /** A longer line comes in pieces. 16 MiB when absent: agents print images on one line. */
+  /** A longer line is split. 16 MiB when absent, because agents print images on one line. */
   readonly maxLineBytes?: number;
 }
 
 export interface TerminateOptions {
-  /** Patience between SIGTERM and SIGKILL; 0 forces at once. The server's default when absent. */
+  /** Grace between SIGTERM and SIGKILL; 0 sends SIGKILL at once. The server's default when absent. */
   readonly forceAfterMs?: number;
 }
 
 export interface ReleaseOptions {
-  /** `ended`: a closed process that was released under the same id is forgotten for this one. Rejects with `processExists` when absent. */
+  /** `ended`: replaces a closed process that was released under the same id. When absent, such a process causes `processExists`. */
   readonly replace?: 'ended';
-  /** How long it stays readable once it has closed, at most what the server is set to; 0: it is forgotten at once. */
+  /** How long the process stays readable after it has closed, limited by the server's setting; 0 forgets it immediately. */
   readonly keepMs?: number;
 }
 
 export interface Released {
-  /** The session that owns it from now on. */
+  /** The session that now owns the process. */
   readonly sessionId: string;
-  /** Whether an ended process was forgotten for it. */
+  /** Whether an ended process was replaced. */
   readonly replaced: boolean;
 }
 
 export interface ReadOptions {
-  /** Last number already seen; from the start of what is retained when absent. */
+  /** Number of the last chunk already seen; from the start of the retained output when absent. */
   readonly afterSeq?: number;
-  /** `nextBytes` of the page before: makes what is said to be missing exact, also when much was dropped since. */
+  /** `nextBytes` of the previous page; makes `droppedBytes` exact even when much has been dropped since. */
   readonly afterBytes?: number;
-  /** Soft bound: at least one whole chunk is returned. */
+  /** Soft limit: at least one whole chunk is returned. */
   readonly maxBytes?: number;
-  /** Wait this long for output or the end when there is nothing yet. */
+  /** Wait this long for output or the end if there is none yet. */
   readonly waitMs?: number;
-  /** The end after which there is no waiting any more; `exited` when absent. What it left running may write until `closed`. */
+  /** The end that stops the wait; `exited` when absent. Processes that it left running may write until `closed`. */
   readonly until?: 'exited' | 'closed';
 }
 
-/** A process that a handle is made for. */
+/** The process that a handle is created for. */
 export interface Joined {
   readonly id: ProcessId;
   readonly pid: number;
   readonly events: EventSource;
-  /** What becomes of the process when the handle's scope is left: whoever started it ends it. */
+  /** What happens to the process when the handle is disposed: a handle from `start` terminates it, one from `attach` detaches. */
   readonly onDispose: 'terminate' | 'detach';
 }
 
@@ -75,7 +75,7 @@ const defaultMaxLineBytes = 16 * 1024 * 1024;
 
 export class ProcessHandle implements AsyncDisposable {
   readonly id: ProcessId;
-  /** Of the leader, on the machine it runs on. NaN when the server does not tell it, as Codex's own does not. */
+  /** Pid of the group leader on the server's machine. NaN when the server does not report it; Codex's does not. */
   readonly pid: number;
   readonly #link: ExecLink;
   readonly #clock: Clock;
@@ -98,24 +98,24 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Everything the process writes, in order, until nothing more can come. There is one cursor per handle: reading goes
-   * on where reading stopped. Output that is not read holds the process back.
+   * All output of the process, in order, until its end. There is one cursor per handle: a new iteration continues where the
+   * last one stopped. Unread output eventually blocks the process.
    */
   get output(): AsyncIterable<OutputChunk> {
     return this.#chunks();
   }
 
-  /** Throws the output away from here on, as it comes, so that it holds the process back no more: for those that `Client.events` shows. */
+  /** Discards all further output, so that it does not block the process. For processes that are watched with `Client.events`. */
   ignoreOutput(): void {
     this.#queue.close();
   }
 
-  /** The output as lines of text, each stream split on its own. */
+  /** The output as lines of text, each stream split separately. */
   async *lines(options: LinesOptions = {}): AsyncGenerator<Line> {
     checkOptions(linesOptions, options);
     const splitters = new Map<Stream, LineSplitter>();
     for await (const { stream, bytes, droppedBytes } of this.output) {
-      // What follows a hole does not go on with what was before it.
+      // A line that was cut by missing output does not continue after it.
       if (droppedBytes > 0) yield* rests(splitters);
       if (options.stream !== undefined && options.stream !== stream) continue;
       const splitter = splitters.get(stream) ?? new LineSplitter(options.maxLineBytes ?? defaultMaxLineBytes);
@@ -125,37 +125,37 @@ export class ProcessHandle implements AsyncDisposable {
     yield* rests(splitters);
   }
 
-  /** Reads until a deadline, a silence, a text, or the exit, whichever comes first: the yield window. */
+  /** Reads until a deadline, a silence, a text or the exit, whichever comes first: the yield window. */
   async collectUntil(options: CollectOptions): Promise<Collected> {
     checkOptions(collectOptions, options);
     return collectUntil(this.#queue, options, this.#clock);
   }
 
-  /** Resolves when the process has ended, with how. Does not read the output: what nobody reads may keep it from ending. */
+  /** Resolves with the ending when the process has exited. Does not read the output, and unread output may keep it from exiting. */
   get exit(): Promise<Ending> {
     return (this.#exit ??= this.#wait('exited'));
   }
 
   /**
-   * Resolves with `running` when the process has closed its stdout and goes on without, with `ended` when it has ended first. On a
-   * terminal, and on a server that does not know this, only the end is seen.
+   * Resolves with `running` when the process has closed its stdout but keeps running, with `ended` when it has ended first. Always
+   * `ended` on a terminal, and on a server that does not support this.
    */
   get stdoutEnded(): Promise<'running' | 'ended'> {
     return (this.#stdoutEnded ??= this.#waitForStdout());
   }
 
-  /** How it ended, or undefined when it still runs after this long; without limit when `ms` is absent. */
+  /** How the process ended, or undefined if it still runs after `ms`; waits without limit when `ms` is undefined. */
   async endedWithin(ms: number | undefined): Promise<Ending | undefined> {
     if (ms === undefined) return this.exit;
     return (await this.#link.service['process/wait']({ processId: this.id, timeoutMs: ms })).ending;
   }
 
-  /** Resolves when nothing more can come and, after `terminate`, the whole tree is gone. */
+  /** Resolves when the output has ended and, after `terminate`, the whole process tree is gone. */
   get closed(): Promise<Ending> {
     return (this.#closed ??= this.#wait('closed'));
   }
 
-  /** Resolves when the bytes fit the window. Rejects with `stdinFull` past the hard cap. */
+  /** Resolves when the bytes fit into the window. Rejects with `stdinFull` beyond the hard cap. */
   async write(input: string | Uint8Array, writeId?: string): Promise<'accepted' | 'stdinClosed'> {
     const chunk = typeof input === 'string' ? new TextEncoder().encode(input) : input;
     const params = { processId: this.id, chunk, ...(writeId === undefined ? {} : { writeId }) };
@@ -170,7 +170,7 @@ export class ProcessHandle implements AsyncDisposable {
     }
   }
 
-  /** Ends stdin after what was written: closes a pipe, sends a terminal the end-of-file character that it is set to. */
+  /** Ends stdin after the bytes already written: closes a pipe, or sends a terminal its configured end-of-file character. */
   async closeStdin(): Promise<void> {
     await this.#link.service['process/closeStdin']({ processId: this.id });
   }
@@ -179,12 +179,12 @@ export class ProcessHandle implements AsyncDisposable {
     await this.#link.service['process/resize']({ processId: this.id, size });
   }
 
-  /** One signal to the whole group; false when nobody is left to receive it. */
+  /** Sends a signal to the whole process group; false when no process is left to receive it. */
   async signal(name: string): Promise<boolean> {
     return (await this.#link.service['process/signal']({ processId: this.id, signal: name })).delivered;
   }
 
-  /** Ends the whole tree. Answers at once: whether the process still ran; `closed` resolves when everything is gone. */
+  /** Terminates the whole tree. Resolves at once with whether the process was still running; `closed` resolves when everything is gone. */
   async terminate(options: TerminateOptions = {}): Promise<boolean> {
     checkOptions(terminateOptions, options);
     const { forceAfterMs } = options;
@@ -192,19 +192,19 @@ export class ProcessHandle implements AsyncDisposable {
     return (await this.#link.service['process/terminate']({ processId: this.id, ...grace })).running;
   }
 
-  /** Makes the process outlive this client: it goes on on the server, where any client of the same caller can attach to it. */
+  /** Makes the process outlive this client: it keeps running on the server, where any client of the same caller can attach to it. */
   async release(options: ReleaseOptions = {}): Promise<Released> {
     this.#queue.close();
     const { sessionId, replaced = false } = await this.#link.release({ processId: this.id, ...options });
     return { sessionId, replaced };
   }
 
-  /** Has the server forget a closed process and its output at once. Rejects with `processNotClosed`; false when it was forgotten already. */
+  /** Makes the server forget a closed process and its output. Rejects with `processNotClosed` otherwise; false when already forgotten. */
   async forget(): Promise<boolean> {
     return (await this.#link.service['process/forget']({ processId: this.id })).forgotten;
   }
 
-  /** A page of what is retained, whatever `output` has read. */
+  /** A page of the retained output, independent of what `output` has read. */
   read(options: ReadOptions = {}): Promise<Page> {
     return this.#link.service['process/read']({ processId: this.id, ...options });
   }
@@ -214,15 +214,15 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * What leaving the scope of `await using` does. Lets go of the output. A process that was started here is ended unless everything is over, and waited for until it is gone;
-   * one that was attached to runs on.
+   * Discards the output. Terminates a process that was started here, unless it has closed, and waits until it is gone; an attached process
+   * keeps running. Leaving the scope of `await using` calls this.
    */
   async close(): Promise<void> {
     const { isComplete } = this.#queue;
     this.#queue.close();
     try {
       const detaching = this.#onDispose === 'detach' ? this.#link.detach(this.id) : undefined;
-      // Nothing is left to end or to come: a server that is out of reach need not confirm it.
+      // There is nothing left to terminate or to receive, so do not wait for a server that may be unreachable.
       if (isComplete) return void detaching?.catch(() => {});
       if (detaching !== undefined) return await detaching;
       const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'closed', timeoutMs: 0 });
@@ -230,7 +230,7 @@ export class ProcessHandle implements AsyncDisposable {
       await this.terminate();
       await this.closed;
     } catch (error) {
-      // Ended and forgotten, or ended with its server: nothing to do.
+      // Ended and forgotten, or ended with its server.
       if (!isExecError(error, 'processNotFound') && !(error instanceof ConnectionClosedError)) throw error;
     }
   }
@@ -244,14 +244,14 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   async #wait(until: 'exited' | 'closed'): Promise<Ending> {
-    const { ending: heard, isComplete } = this.#queue;
-    if (heard !== undefined && (until === 'exited' || isComplete)) return heard;
+    const { ending: received, isComplete } = this.#queue;
+    if (received !== undefined && (until === 'exited' || isComplete)) return received;
     try {
       const { ending } = await this.#link.service['process/wait']({ processId: this.id, until });
       if (ending !== undefined) return ending;
-      throw new Error(`the server said that process ${this.id} has ended, but not how`);
+      throw new Error(`the server reported that process ${this.id} has ended, but not how`);
     } catch (error) {
-      // Forgotten by the server, or gone with it: what this side has heard still counts.
+      // Forgotten by the server, or gone with it; an ending that was already received still counts.
       const { ending, isForgotten } = this.#queue;
       if (isExecError(error, 'processNotFound') && (ending !== undefined || isForgotten)) return ending ?? this.#lost();
       if (!(error instanceof ConnectionClosedError)) throw error;
@@ -264,12 +264,12 @@ export class ProcessHandle implements AsyncDisposable {
       const { running } = await this.#link.service['process/wait']({ processId: this.id, until: 'stdoutEnded' });
       return running ? 'running' : 'ended';
     } catch {
-      await this.exit.catch(() => {}); // its own caller is told
+      await this.exit.catch(() => {}); // callers of `exit` get the error themselves
       return 'ended';
     }
   }
 
-  /** The server is gone, or has forgotten the process while we were away, and with it the knowledge of how it ended. */
+  /** The server is gone, or has forgotten the process while the connection was lost, so how it ended cannot be known. */
   #lost(): Ending {
     const facts = { reason: 'serverLost', outputComplete: false, droppedBytes: 0 } as const;
     return { kind: 'lost', ...facts, startedAt: this.#joinedAt, endedAt: Math.max(this.#joinedAt, this.#clock.now()) };

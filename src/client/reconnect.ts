@@ -1,44 +1,44 @@
-// Coming back after a lost connection: for how long it is tried, and when to go on trying would be in vain.
+// Reconnecting after a lost connection: how long to try, and when further attempts are useless.
 
 import type { Clock } from '../base/clock.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 
-/** What a client tells of its connection, for programs that show it to people. */
+/** The state of a client's connection, for programs that display it. */
 export type ConnectionState =
-  /** It is being opened again, for at most `retryMs`; handles and calls wait meanwhile. */
+  /** The client tries to reconnect for at most `retryMs`; handles and calls wait. */
   | { readonly kind: 'lost'; readonly problem: string; readonly retryMs: number }
   | { readonly kind: 'back' }
-  /** Closed from here, or given up: `Client.ended` tells why. */
+  /** Closed locally, or given up; `Client.ended` has the reason. */
   | { readonly kind: 'over' };
 
-/** Wait between two tries. */
+/** Pause between two attempts. */
 const retryMs = 100;
 
-export interface Return {
+export interface ReconnectOptions {
   readonly clock: Clock;
   readonly reconnectMs: number;
   readonly connect: () => Promise<void>;
-  /** Whether a failure to open proves that the server, and with it the session, is no more. */
+  /** Whether a failure to open proves that the server, and with it the session, no longer exists. */
   readonly isGone?: (error: unknown) => boolean;
-  /** The client was closed meanwhile. */
-  readonly isOver: () => boolean;
+  /** Whether the client has been closed. */
+  readonly isClosed: () => boolean;
 }
 
-/** Resolves with undefined when connected again or no longer wanted, else with why it was given up. */
-export async function comeBack({
+/** Resolves with undefined when reconnected or when the client was closed, otherwise with the reason for giving up. */
+export async function reconnect({
   clock,
   reconnectMs,
   connect,
   isGone = () => false,
-  isOver,
-}: Return): Promise<string | undefined> {
+  isClosed,
+}: ReconnectOptions): Promise<string | undefined> {
   const deadline = clock.elapsed() + reconnectMs;
-  while (!isOver()) {
+  while (!isClosed()) {
     try {
       await connect();
       return undefined;
     } catch (error) {
-      if (isInVain(error) || isGone(error) || clock.elapsed() >= deadline) {
+      if (isUseless(error) || isGone(error) || clock.elapsed() >= deadline) {
         return error instanceof Error ? error.message : String(error);
       }
     }
@@ -47,7 +47,7 @@ export async function comeBack({
   return undefined;
 }
 
-/** A server that answered and will not have us back would not change its mind, and one that said goodbye is gone. */
-function isInVain(error: unknown): boolean {
+/** A server that answered and refused us would refuse again, and one that closed with a goodbye is gone. */
+function isUseless(error: unknown): boolean {
   return error instanceof RpcError || (error instanceof ConnectionClosedError && error.isFinal);
 }

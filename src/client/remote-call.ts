@@ -1,4 +1,4 @@
-// A call over a connection that may be lost: which process it is about, whether and how it is made again, and the error it may end with.
+// A call over a connection that may be lost: which process it concerns, whether and how it is repeated, and the errors it may end with.
 
 import * as v from 'valibot';
 import type { Deferred } from '../base/deferred.js';
@@ -17,7 +17,7 @@ import type { RpcError } from '../rpc/rpc-error.js';
 export interface PendingCall {
   readonly method: ConnectionMethod;
   params: unknown;
-  /** A start under an id that nothing here had: when it fails, nothing will come under that id. */
+  /** A start with an id that this client has not used: if it fails, no events will arrive for that id. */
   readonly isNewProcess: boolean;
   readonly answer: Deferred<unknown>;
 }
@@ -29,28 +29,28 @@ export function processIdIn(params: unknown): ProcessId {
   return asProcessId(v.parse(aboutProcess, params).processId);
 }
 
-/** The process that a call is to start or to join; undefined for any other call. */
+/** The process that a call starts or attaches to; undefined for any other call. */
 export function joinedBy({ method, params }: PendingCall): ProcessId | undefined {
   return method === 'process/start' || method === 'process/attach' ? processIdIn(params) : undefined;
 }
 
-/** Calls that a second arrival would change the meaning of; and commands, which ended with the connection they were run on. */
+/** Calls that must not be executed twice, and one-shot commands, which ended with their connection. */
 export function isUnrepeatable(method: ConnectionMethod): boolean {
   return method === 'process/signal' || method === 'process/restart' || isCommandMethod(method);
 }
 
-/** The parameters of a call that may have arrived already. */
-export function sentAgain(params: unknown): unknown {
+/** The parameters for repeating a call that the server may already have received. */
+export function asRetry(params: unknown): unknown {
   return Object.assign({}, params, { retry: true });
 }
 
-/** With an id, and with bytes of its own, so that it may be sent again. */
+/** Adds an id and copies the bytes, so that the write can be sent again. */
 export function repeatableWrite(params: unknown, fallbackId: string): object {
   const { processId, chunk, writeId } = v.parse(write, params);
   return { processId, writeId: writeId ?? fallbackId, chunk: chunk.slice() };
 }
 
-/** A reply's error as the ExecError it was on the server, so that callers test errors the same way with and without a wire. */
+/** Restores the ExecError that the server threw, so that callers handle errors the same way with and without a wire. */
 export function toExecError(error: RpcError): ExecError | RpcError {
   const { data } = error;
   if (typeof data !== 'object' || data === null || !('kind' in data) || !isErrorName(data.kind)) return error;

@@ -1,5 +1,5 @@
-// ConnectionService over a connection that may be lost and found again. Calls and cursors outlive the connection; what cannot be
-// sent twice without harm is not sent twice.
+// ConnectionService over a connection that may be lost and reopened. Calls and cursors outlive the connection; a call that would do harm
+// if it were executed twice is not repeated.
 
 import * as v from 'valibot';
 import { deferred } from '../base/deferred.js';
@@ -20,20 +20,12 @@ import type { ChannelEnd } from '../rpc/channel.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
 import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
 import { type GreetedServer, type ServerNotification, greetServer } from './greeted-server.js';
-import {
-  type PendingCall,
-  isUnrepeatable,
-  joinedBy,
-  processIdIn,
-  repeatableWrite,
-  sentAgain,
-  toExecError,
-} from './remote-call.js';
+import { type PendingCall, asRetry, isUnrepeatable, joinedBy, processIdIn, repeatableWrite, toExecError } from './remote-call.js';
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
-import { comeBack } from './reconnect.js';
+import { reconnect } from './reconnect.js';
 
-/** Patience for a server that ends the session's processes: longer than it takes to give up on a process stuck in the kernel. */
+/** How long to wait for the server to terminate the session's processes: longer than it waits for a process stuck in the kernel. */
 const closeMs = 10_000;
 
 type Server = GreetedServer['server'];
@@ -42,20 +34,20 @@ export class RemoteLink implements ExecLink {
   readonly service: ConnectionService;
   readonly #options: RemoteOptions;
   readonly #sources = new Map<ProcessId, RemoteSource>();
-  /** Processes of other sessions, to be joined again by every new connection. */
-  readonly #guests = new Map<ProcessId, Params<'process/attach'>>();
-  /** Processes that are being left. */
-  readonly #leaving = new Map<ProcessId, Promise<unknown>>();
+  /** Attached processes, which every new connection has to attach to again. */
+  readonly #attached = new Map<ProcessId, Params<'process/attach'>>();
+  /** Processes that are being detached. */
+  readonly #detaching = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   readonly #watchers = new Set<(event: ProcessEvent) => void>();
-  /** In the order they were made, which is the order they are sent in again. */
+  /** In the order of the calls, which is also the order in which they are repeated. */
   readonly #calls = new Set<PendingCall>();
   readonly #ended = deferred<string | undefined>();
   #connection: Server | undefined;
   #sessionId: string | undefined;
   #writes = 0;
-  #isOver = false;
-  #canComeBack = false;
+  #hasEnded = false;
+  #canReconnect = false;
 
   private constructor(options: RemoteOptions) {
     this.#options = options;
@@ -64,7 +56,7 @@ export class RemoteLink implements ExecLink {
     this.service = Object.fromEntries(Object.keys(requests).filter(isConnectionMethod).map(stub));
   }
 
-  /** Connects and greets. */
+  /** Connects and sends `initialize`. */
   static async open(options: RemoteOptions): Promise<RemoteLink> {
     const link = new RemoteLink(options);
     await link.#connect();
@@ -75,7 +67,7 @@ export class RemoteLink implements ExecLink {
     return this.#sessionId ?? '';
   }
 
-  /** Resolves when the link is over for good; with why, unless it was closed from here. */
+  /** Resolves when the link has ended for good: with the reason, or with undefined if it was closed locally. */
   get ended(): Promise<string | undefined> {
     return this.#ended.promise;
   }
@@ -104,18 +96,18 @@ export class RemoteLink implements ExecLink {
   async attach(given: Params<'process/attach'>): Promise<Attached> {
     const params = readParams('process/attach', given);
     const { processId } = params;
-    const leaving = this.#leaving.get(processId);
-    if (leaving !== undefined) await leaving.catch(() => {}); // until then events may come that were meant for the one before
+    const detaching = this.#detaching.get(processId);
+    if (detaching !== undefined) await detaching.catch(() => {}); // until then, events for the previous attachment may arrive
     if (this.#sources.has(processId)) throw execError('processExists', { processId });
     const afterSeq = params.afterSeq ?? 0;
-    const events = this.follow(processId, afterSeq); // its events may come together with the reply
+    const events = this.follow(processId, afterSeq); // events may arrive together with the reply
     if (params.follow === false) events.close();
     try {
       const { process: status, afterBytes } = await this.#call('process/attach', params);
       events.beginsAfter(afterBytes);
       events.replaysUpTo(status.nextSeq - 1);
-      this.#guests.set(processId, params);
-      if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // nothing will come
+      this.#attached.set(processId, params);
+      if (status.state === 'closed' && afterSeq === status.nextSeq - 1) events.close(); // there will be no events
       return { status, events };
     } catch (error) {
       this.#sources.delete(processId);
@@ -124,12 +116,12 @@ export class RemoteLink implements ExecLink {
   }
 
   async detach(processId: ProcessId): Promise<void> {
-    this.#guests.delete(processId);
+    this.#attached.delete(processId);
     this.#sources.get(processId)?.close();
     this.#sources.delete(processId);
-    const leaving = this.#call('process/detach', { processId });
-    this.#leaving.set(processId, leaving);
-    await leaving.finally(() => this.#leaving.delete(processId));
+    const detaching = this.#call('process/detach', { processId });
+    this.#detaching.set(processId, detaching);
+    await detaching.finally(() => this.#detaching.delete(processId));
   }
 
   async release(params: Params<'process/release'>): Promise<Result<'process/release'>> {
@@ -140,19 +132,19 @@ export class RemoteLink implements ExecLink {
 
   async close(): Promise<void> {
     const connection = this.#connection;
-    const isFirst = !this.#isOver;
+    const isFirst = !this.#hasEnded;
     this.#end(undefined);
-    // Asked for first, so that nothing runs any more when this resolves; a server that is gone has seen to it itself.
+    // Sent first, so that no process runs when this resolves; a server that is gone has already ended its processes.
     if (isFirst) await connection?.call('session/close', {}, closeMs).catch(() => {});
     connection?.close();
     await connection?.closed;
     await this.#options.closed?.();
   }
 
-  /** Checks the parameters before they are sent, because JSON silently turns some wrong values, such as NaN, into null. */
+  /** Checks the parameters before sending, because JSON silently turns some invalid values, such as NaN, into null. */
   #call<M extends ConnectionMethod>(method: M, given: unknown): Promise<Result<M>> {
     const params: unknown = readParams(method, given);
-    if (this.#isOver) return Promise.reject(new ConnectionClosedError('the client is closed'));
+    if (this.#hasEnded) return Promise.reject(new ConnectionClosedError('the client is closed'));
     const isNewProcess = method === 'process/start' && !this.#sources.has(processIdIn(params));
     const call: PendingCall = { method, params: this.#encoded(method, params), isNewProcess, answer: deferred() };
     this.#calls.add(call);
@@ -162,11 +154,11 @@ export class RemoteLink implements ExecLink {
   }
 
   #encoded(method: ConnectionMethod, params: unknown): unknown {
-    // A start's events may come together with its reply, so their queue is there before.
+    // Events may arrive together with the reply, so the queue must exist first.
     if (method === 'process/start') this.follow(processIdIn(params), 0);
     if (method !== 'process/write') return params;
     this.#writes += 1;
-    // Of the session, because another client may drive the same process.
+    // The id contains the session, because another client may write to the same process.
     return repeatableWrite(params, `${this.sessionId}-${this.#writes}`);
   }
 
@@ -178,9 +170,9 @@ export class RemoteLink implements ExecLink {
           if (call.isNewProcess) this.#sources.delete(processIdIn(call.params));
           return call.answer.reject(toExecError(error));
         }
-        // Lost on the way: sent again when the connection is back, unless that could do harm.
-        if (this.#isOver || isUnrepeatable(call.method)) return call.answer.reject(error);
-        if (call.method === 'process/start' || call.method === 'process/write') call.params = sentAgain(call.params);
+        // The connection was lost: the call is repeated after reconnecting, unless that could do harm.
+        if (this.#hasEnded || isUnrepeatable(call.method)) return call.answer.reject(error);
+        if (call.method === 'process/start' || call.method === 'process/write') call.params = asRetry(call.params);
       },
     );
   }
@@ -199,39 +191,40 @@ export class RemoteLink implements ExecLink {
     const onNotification = (notification: ServerNotification | undefined): void => this.#onNotification(notification);
     const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
     this.#greeted(greeted);
-    this.#canComeBack = reconnectMs > 0 && kind === 'sluice';
-    if (this.#isOver) return server.close();
+    this.#canReconnect = reconnectMs > 0 && kind === 'sluice';
+    if (this.#hasEnded) return server.close();
     server.notify('initialized', {});
     this.#connection = server;
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
-    for (const [processId, params] of this.#guests) this.#joinAgain(processId, params, server);
+    for (const [processId, params] of this.#attached) this.#reattach(processId, params, server);
     for (const call of this.#calls) this.#send(call, server);
     void server.closed.then((end) => this.#onLost(end));
   }
 
-  /** What is forgotten is over, except processes of others, which are joined again, and those that are yet to be started or joined. */
+  /** Ends the sources of forgotten processes, except attached ones, which are attached to again, and those that a pending call joins. */
   #greeted({ sessionId, forgotten = [], lastSeqs = {} }: GreetedServer['greeted']): void {
     this.#sessionId = sessionId;
-    // Of the processes of others, the answer to joining them again tells.
+    // For attached processes, the reply to attaching again has this number.
     for (const [id, source] of this.#sources)
-      if (!this.#guests.has(id)) source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
+      if (!this.#attached.has(id))
+        source.replaysUpTo((Object.hasOwn(lastSeqs, id) ? lastSeqs[id] : undefined) ?? source.received);
     const joining = [...this.#calls].map(joinedBy);
-    const over = forgotten.filter((id) => !this.#guests.has(id) && !joining.includes(id));
-    for (const id of over) this.#sources.get(id)?.forget();
-    for (const id of over) this.#sources.delete(id);
+    const ended = forgotten.filter((id) => !this.#attached.has(id) && !joining.includes(id));
+    for (const id of ended) this.#sources.get(id)?.forget();
+    for (const id of ended) this.#sources.delete(id);
   }
 
-  /** Before the calls that were lost are made again: they may be about this process. */
-  #joinAgain(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
+  /** Runs before the lost calls are repeated, since they may concern this process. */
+  #reattach(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
-    // Its last event was taken already: what remains is the right to call its methods.
+    // Without a source, its last event was already read; attaching only restores the right to call its methods.
     const cursor = source === undefined ? { follow: false } : source.cursor;
     connection
       .call('process/attach', { ...params, ...cursor })
       .then((result) => source?.replaysUpTo(v.parse(requests['process/attach'].result, result).process.nextSeq - 1))
       .catch((error: unknown) => {
-        if (!(error instanceof RpcError)) return; // lost once more: the next connection tries again
-        this.#guests.delete(processId);
+        if (!(error instanceof RpcError)) return; // lost again: the next connection retries
+        this.#attached.delete(processId);
         source?.end();
       });
   }
@@ -239,22 +232,22 @@ export class RemoteLink implements ExecLink {
   #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
-    if (this.#isOver) return;
-    if (isFinal || !this.#canComeBack) return this.#end(problem);
+    if (this.#hasEnded) return;
+    if (isFinal || !this.#canReconnect) return this.#end(problem);
     for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
     onState?.({ kind: 'lost', problem, retryMs: reconnectMs });
-    void this.#comeBack();
+    void this.#reconnect();
   }
 
-  async #comeBack(): Promise<void> {
-    const problem = await comeBack({ ...this.#options, connect: () => this.#connect(), isOver: () => this.#isOver });
+  async #reconnect(): Promise<void> {
+    const problem = await reconnect({ ...this.#options, connect: () => this.#connect(), isClosed: () => this.#hasEnded });
     if (problem !== undefined) this.#end(problem);
-    else if (!this.#isOver) this.#options.onState?.({ kind: 'back' });
+    else if (!this.#hasEnded) this.#options.onState?.({ kind: 'back' });
   }
 
   #end(problem: string | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     const error = new ConnectionClosedError(problem ?? 'the client is closed');
     for (const call of this.#calls) call.answer.reject(error);
     for (const source of this.#sources.values()) source.end();
@@ -274,7 +267,7 @@ export class RemoteLink implements ExecLink {
         return;
       case 'delta':
         return this.#deltaListeners.get(notification.delta.processId)?.(notification.delta);
-      case undefined: // a newer server's; nothing here asked for it
+      case undefined: // from a newer server; this client did not ask for it
     }
   }
 }

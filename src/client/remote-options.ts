@@ -1,4 +1,4 @@
-// How a link reaches its server, and for how long it tries.
+// How a link reaches its server, and how long it tries.
 
 import type { Clock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
@@ -7,15 +7,15 @@ import type { ConnectionState } from './reconnect.js';
 export interface RemoteOptions {
   readonly clientName: string;
   readonly clock: Clock;
-  /** Patience for the answer to `initialize`. */
+  /** How long to wait for the answer to `initialize`. */
   readonly initializeMs: number;
-  /** How long to try to come back after a lost connection; 0 for channels that cannot be opened again. */
+  /** How long to try to reconnect after a lost connection; 0 for channels that cannot be reopened. */
   readonly reconnectMs: number;
   /** Opens a channel to the same server. */
   readonly open: () => Promise<Channel>;
-  /** Whether a failure to open proves that the server, and with it the session, is no more. */
+  /** Whether a failure to open proves that the server, and with it the session, no longer exists. */
   readonly isGone?: (error: unknown) => boolean;
   readonly onState?: (state: ConnectionState) => void;
-  /** What closing the link waits for at last. */
+  /** Awaited last when the link is closed. */
   readonly closed?: () => Promise<unknown>;
 }

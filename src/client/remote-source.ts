@@ -1,17 +1,17 @@
-// The events of one process as they arrive over a wire: a queue that the server keeps short, because what is not
-// acknowledged holds the process back.
+// The events of one process as they arrive over a wire. The queue stays short, because the server blocks the process until
+// its output is acknowledged.
 
 import { type Ending, type ProcessEvent, type Seq, acknowledgeEveryBytes } from '../protocol/index.js';
 import type { EventSource } from './exec-link.js';
 
 export class RemoteSource implements EventSource {
-  readonly #tell: (seq: Seq) => void;
+  readonly #sendAck: (seq: Seq) => void;
   readonly #done: () => void;
   #queue: ProcessEvent[] = [];
   #waiting: ((event: ProcessEvent | undefined) => void) | undefined;
   #received: Seq;
   #replayedSeq: Seq = 0;
-  /** Bytes up to where this began, once the server has said, and those since then. */
+  /** Output bytes before this source's first event, once the server has reported them, and the bytes since. */
   #bytesBefore: number | undefined;
   #bytes = 0;
   #acknowledged: Seq = 0;
@@ -21,19 +21,19 @@ export class RemoteSource implements EventSource {
   #isForgotten = false;
   #isComplete = false;
 
-  /** `done` is called once the last event was taken: nobody will ask for this source again. */
+  /** `done` is called once the last event has been read; the source is not needed after that. */
   constructor(afterSeq: Seq, { acknowledge, done }: { acknowledge: (seq: Seq) => void; done: () => void }) {
     this.#received = afterSeq;
-    this.#tell = acknowledge;
+    this.#sendAck = acknowledge;
     this.#done = done;
   }
 
-  /** Number of the last event received: where to go on after a lost connection. */
+  /** Number of the last event received, where to resume after a lost connection. */
   get received(): Seq {
     return this.#received;
   }
 
-  /** The same for a process of another session, of which nothing is kept meanwhile: also how much has come, so that no byte is missed twice. */
+  /** The same for an attached process, for which the server keeps no state; the byte count prevents missing bytes from counting twice. */
   get cursor(): { readonly afterSeq: Seq; readonly afterBytes?: number } {
     if (this.#bytesBefore === undefined) return { afterSeq: this.#received };
     return { afterSeq: this.#received, afterBytes: this.#bytesBefore + this.#bytes };
@@ -43,7 +43,7 @@ export class RemoteSource implements EventSource {
     return this.#replayedSeq;
   }
 
-  /** Infinity until the server has said how far the process has come. */
+  /** `seq` is Infinity until the server has reported the number of the latest event. */
   replaysUpTo(seq: Seq): void {
     this.#replayedSeq = seq;
   }
@@ -52,7 +52,7 @@ export class RemoteSource implements EventSource {
     this.#bytesBefore ??= bytes;
   }
 
-  /** Number of the last event acknowledged. Said again after a lost connection, since nobody knows whether it arrived. */
+  /** Number of the last event acknowledged. Sent again after a lost connection, since it may not have arrived. */
   get acknowledged(): Seq {
     return this.#acknowledged;
   }
@@ -69,7 +69,7 @@ export class RemoteSource implements EventSource {
     return this.#isComplete;
   }
 
-  /** False for what has come before: sent again by a server that did not know it had arrived. */
+  /** False for a duplicate, which a server sends when it does not know that the event has arrived. */
   push(event: ProcessEvent): boolean {
     if (event.seq <= this.#received) return false;
     this.#add(event);
@@ -81,7 +81,7 @@ export class RemoteSource implements EventSource {
     this.#bytes += (event.droppedBytes ?? 0) + (event.type === 'output' ? event.chunk.length : 0);
     if (event.type === 'exited') this.#ending = event.ending;
     if (event.type === 'closed') this.#isComplete = true;
-    if (this.#isClosed) return this.#taken(event); // nobody reads, and the process must not wait for it
+    if (this.#isClosed) return this.#taken(event); // there is no reader, and the process must not wait for one
     const waiting = this.#waiting;
     if (waiting === undefined) {
       this.#queue.push(event);
@@ -102,7 +102,7 @@ export class RemoteSource implements EventSource {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  /** Lets go of what is queued; the process runs on unhindered. */
+  /** Discards the queue and all further output, so that the process is not blocked. */
   close(): void {
     if (this.#isClosed) return;
     this.end();
@@ -112,14 +112,14 @@ export class RemoteSource implements EventSource {
     if (isComplete) this.#done();
   }
 
-  /** No more events will come. What is queued can still be taken. */
+  /** No more events will arrive. Queued events can still be read. */
   end(): void {
     this.#isClosed = true;
     this.#waiting?.(undefined);
     this.#waiting = undefined;
   }
 
-  /** The same, because the server has nothing more to tell. */
+  /** Like `end`, because the server has forgotten the process. */
   forget(): void {
     this.#isForgotten = !this.#isClosed;
     this.end();
@@ -127,7 +127,7 @@ export class RemoteSource implements EventSource {
 
   #acknowledge(seq: Seq): void {
     this.#acknowledged = seq;
-    this.#tell(seq);
+    this.#sendAck(seq);
   }
 
   #taken(event: ProcessEvent): void {

@@ -1,4 +1,4 @@
-// Start, feed, wait, collect: what most callers want. An exit code other than 0 is a result, not an exception.
+// Starts a command, writes its input, waits, and collects its output. A non-zero exit code is a result, not an exception.
 
 import { joinBytes } from '../base/join-bytes.js';
 import type { Ending } from '../protocol/index.js';
@@ -11,11 +11,11 @@ import type { ProcessHandle } from './process-handle.js';
 export interface RunOptions extends Omit<StartOptions, 'argv' | 'prepared'> {
   /** Written to stdin, which is then closed. */
   readonly input?: Input;
-  /** Refused: the option is called `input`. */
+  /** Rejected: the option is called `input`. */
   readonly stdin?: never;
-  /** Kept per stream; what comes after is counted and thrown away. 16 MiB when absent. */
+  /** Maximum kept per stream; the rest is counted and discarded. 16 MiB when absent. */
   readonly maxOutputBytes?: number;
-  /** Ends the process and its tree; the result tells how far it came. */
+  /** Terminates the process and its tree; the result shows how far it got. */
   readonly signal?: AbortSignal;
 }
 
@@ -28,7 +28,7 @@ export interface CollectedStream {
 
 export interface RunResult {
   readonly ending: Ending;
-  /** A terminal's output is here too. */
+  /** Also holds the output of a terminal. */
   readonly stdout: CollectedStream;
   readonly stderr: CollectedStream;
 }
@@ -41,17 +41,17 @@ export async function runCommand(client: Client, argv: readonly string[], option
   signal?.throwIfAborted();
   const io = start.io ?? { kind: 'pipe', stdin: input === undefined ? 'closed' : 'open' };
   await using child = await client.start({ ...start, io, argv });
-  const abort = () => void child.terminate().catch(() => {}); // the ending tells what became of it
+  const abort = () => void child.terminate().catch(() => {}); // the ending reports how the process ended
   signal?.addEventListener('abort', abort, { once: true });
-  if (signal?.aborted === true) abort(); // while the start was on its way
+  if (signal?.aborted === true) abort(); // aborted during the start
   try {
     const feeding = input === undefined ? undefined : feed(child, input);
-    feeding?.catch(abort); // it might wait for the rest for ever; told below, after the output
+    feeding?.catch(abort); // the process might wait for the rest for ever; the error is thrown below, after the output
     const stdout = new OutputCollector(maxOutputBytes);
     const stderr = new OutputCollector(maxOutputBytes);
     for await (const chunk of child.output) (chunk.stream === 'stderr' ? stderr : stdout).add(chunk.bytes);
     const ending = await child.closed;
-    // The input may wait for ever on its own source; once the process is over only its failures are of interest.
+    // The input may wait for ever on its own source; once the process has ended only an error that already occurred matters.
     await Promise.race([feeding, Promise.resolve()]);
     return { ending, stdout: stdout.result(), stderr: stderr.result() };
   } finally {

@@ -1,4 +1,4 @@
-// The token that a client presents: a text for good, or a function for tokens that expire.
+// The token that a client presents: a fixed string, or a function for tokens that expire.
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -6,7 +6,7 @@ import { deferred } from '../base/deferred.js';
 export type TokenSource = string | (() => string | Promise<string>);
 
 export interface TokenLimits {
-  /** Patience for the function. */
+  /** How long to wait for the function. */
   readonly timeoutMs: number;
   readonly clock?: Clock | undefined;
 }
@@ -21,12 +21,12 @@ export class Token {
     this.#limits = limits;
   }
 
-  /** The one presented last; undefined before the first. */
+  /** The token presented last; undefined before the first. */
   get last(): string | undefined {
     return this.#last;
   }
 
-  /** Asks the function; a text is always the same. Rejects when the function fails or takes too long. */
+  /** Calls the function; a string is returned as it is. Rejects when the function fails or takes too long. */
   async fresh(): Promise<string | undefined> {
     this.#last = typeof this.#source === 'function' ? await this.#ask(this.#source) : this.#source;
     return this.#last;

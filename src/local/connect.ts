@@ -1,4 +1,4 @@
-// An address -> a client, on Node: WebSocket, TLS or not, and Unix sockets. Lost connections are opened again.
+// Connects a client on Node: to a WebSocket, with or without TLS, or to a Unix socket. Lost connections are reopened.
 
 import { type Client, type ConnectOptions, connectOver, defaultTimeouts } from '../client/index.js';
 import { Token } from '../client/token.js';
@@ -7,17 +7,17 @@ import { ConnectError } from '../transport/connect-error.js';
 import { type ConnectEndpoint, parseConnectUrl } from '../transport/endpoint.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 
-/** Longest message taken from a server: well under the longest string, and above any page of retained output that its limits allow. */
+/** Longest message accepted from a server: well under the longest string, and above any page of retained output that its limits allow. */
 export const receivedMessageBytes = 256 * 1024 * 1024;
 
 export interface NodeConnectOptions extends ConnectOptions {
-  /** PEM of the authority to trust for `wss://`, instead of the usual ones. */
+  /** PEM of the certificate authority to trust for `wss://`, instead of the default ones. */
   readonly ca?: string | Buffer;
 }
 
 /**
- * Connects to `ws://`, `wss://` or `unix://`, or greets over streams or a channel that are open already. These cannot be opened again: when
- * they end, so does the client.
+ * Connects to `ws://`, `wss://` or `unix://`, or uses streams or a channel that are already open. These cannot be reopened: when they end,
+ * so does the client.
  */
 export async function connect(target: string | StreamPair | Channel, options: NodeConnectOptions = {}): Promise<Client> {
   if (typeof target !== 'string') {
@@ -36,7 +36,7 @@ export async function connect(target: string | StreamPair | Channel, options: No
   return connectOver({ open, again: 'possible', isGone: isGoneAt[endpoint.kind] }, options);
 }
 
-/** With the token at hand; when it is refused, with another one if there is one. */
+/** Tries the last token first; when it is refused, tries once more with a fresh one if that differs. */
 async function openWithToken(token: Token, open: (bearer: string | undefined) => Promise<Channel>): Promise<Channel> {
   const first = token.last ?? (await token.fresh());
   try {
@@ -49,16 +49,16 @@ async function openWithToken(token: Token, open: (bearer: string | undefined) =>
   }
 }
 
-/** Failures after which another try would fail, too. */
-const isGoneAt = { unix: isNobodyThere, websocket: isUnauthorized } satisfies Record<ConnectEndpoint['kind'], unknown>;
+/** Failures after which another attempt would fail too. */
+const isGoneAt = { unix: isNotListening, websocket: isUnauthorized } satisfies Record<ConnectEndpoint['kind'], unknown>;
 
-/** The server is there, and would say the same to the same token again. */
+/** The server is reachable, and would refuse the same token again. */
 function isUnauthorized(error: unknown): boolean {
   return error instanceof ConnectError && error.status === 401;
 }
 
-/** On a Unix socket nothing stands between us and the server that could be out of order for a while. */
-function isNobodyThere(error: unknown): boolean {
+/** Unlike on a network, nothing between a Unix socket and its server can fail temporarily. */
+function isNotListening(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && 'code' in cause && (cause.code === 'ECONNREFUSED' || cause.code === 'ENOENT');
 }

@@ -1,4 +1,4 @@
-// A client wired straight to a session of its own: no JSON, no wire, the same handlers.
+// A client connected directly to its own session in this process: no JSON, no wire, the same handlers.
 
 import { Client, type OutputDelta } from '../client/index.js';
 import { type Method, type ProcessId, execError } from '../protocol/index.js';
@@ -8,7 +8,7 @@ import { Server, type ServerOptions } from '../server/server.js';
 import { anybody } from '../server/session-table.js';
 import { SessionWatch } from '../server/session-watch.js';
 
-/** Runs processes from this program. Closing the client ends all of them. */
+/** Runs processes from within this program. Closing the client terminates all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
   const server = new Server(options);
   const session = server.openSession();
@@ -19,7 +19,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
     sessions: server.sessions,
     identity: anybody,
     maxProcessesPerCaller: server.limits.maxProcessesPerCaller,
-    // The client reads the session's logs itself; only those who watch everything have to hear of a process.
+    // The client reads the session's logs itself; only watchers of all processes need to be notified of a start.
     delivery: {
       started: (target) => () => watches.follow(target, 0),
       startFailed: () => {},
@@ -56,7 +56,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
         if (params.follow === false) events.close();
         return { status, events };
       },
-      // The caller has closed its cursor, and nothing else held the process.
+      // The caller has already closed its cursor, and nothing else blocks the process.
       detach: async (processId) => void (await service['process/detach']({ processId })),
       ended: server.closed,
       close: () => server.close(),

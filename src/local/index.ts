@@ -1,4 +1,4 @@
-// Compositions that need both sides, or the machine.
+// Ways to connect that need both the client and the server, or Node.
 
 export { type NodeConnectOptions, connect } from './connect.js';
 export { connectInProcess } from './in-process.js';

@@ -1,4 +1,4 @@
-// Starts a server as a child and talks to it over its standard streams: on this machine, over ssh, or inside a container.
+// Starts a server as a child process and connects over its standard streams: on this machine, over ssh, or inside a container.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -9,22 +9,22 @@ import { receivedMessageBytes } from './connect.js';
 
 export interface LaunchOptions extends Omit<ConnectOptions, 'token'> {
   readonly command: string;
-  /** As in `["host", "sluice", "serve", "--listen", "stdio"]` for ssh. */
+  /** For ssh, for example, `["host", "sluice", "serve", "--listen", "stdio"]`. */
   readonly args?: readonly string[];
   readonly cwd?: string;
   /** This program's environment when absent. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where the server's own messages go; to our stderr when absent. */
+  /** Where the server's own messages go. `inherit`, our stderr, when absent. */
   readonly stderr?: 'inherit' | 'ignore';
 }
 
-/** How long a server may take to end its processes once its stdin has ended. */
+/** How long a server may take to terminate its processes once its stdin has ended. */
 const endPatienceMs = 10_000;
 
-/** How long a program that turned out to be no server may take to end: long enough for its own exit code, which says more than SIGKILL. */
+/** How long a program that is not a server may take to end: long enough for its own exit code, which says more than SIGKILL. */
 const refusedPatienceMs = 1_000;
 
-/** Closing the client ends the server. A server that dies takes its processes with it, and every handle ends as `lost`. */
+/** Closing the client ends the server. If the server dies, so do its processes, and every handle ends as `lost`. */
 export async function launchServer(options: LaunchOptions): Promise<Client> {
   const { command, args = [], cwd, env, stderr = 'inherit', ...connect } = options;
   const server = spawn(command, args, {
@@ -45,7 +45,7 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
   try {
     return await opened;
   } catch (cause) {
-    // A silent program is killed at once: the time that the caller has set for it is up.
+    // A program that never answered is killed at once, because the caller's timeout has already passed.
     const isSilent = cause instanceof CallTimeoutError;
     channel.destroy('the server could not be launched');
     const problem = await endServer(launched, isSilent ? 0 : refusedPatienceMs);
@@ -57,12 +57,12 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
 
 interface Launched {
   readonly server: ChildProcess;
-  /** How it ended. */
+  /** Resolves with how the program ended. */
   readonly exited: Promise<string>;
   readonly clock: Clock;
 }
 
-/** Waits for the program to end, and kills it when that takes longer. */
+/** Waits for the program to end, and kills it after `patienceMs`. */
 async function endServer({ server, exited, clock }: Launched, patienceMs: number): Promise<string> {
   const impatience = clock.after(patienceMs, () => server.kill('SIGKILL'));
   const problem = await exited;

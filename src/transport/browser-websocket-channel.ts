@@ -1,4 +1,4 @@
-// The client's side of a WebSocket as a Channel, over one as browsers have it, and Node since 22. It cannot be paused.
+// A Channel over the WebSocket class of browsers, and of Node since 22. Such a WebSocket cannot be paused.
 
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -9,7 +9,7 @@ import { Inbox } from './inbox.js';
 import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
 import { binaryMessage, closeArguments, endOfWebSocket, readBinaryMessage } from './websocket-message.js';
 
-/** What is used of a WebSocket. */
+/** The part of the WebSocket API that is used. */
 export interface WebSocketLike {
   readonly bufferedAmount: number;
   binaryType: string;
@@ -23,18 +23,18 @@ export interface WebSocketLike {
 
 export interface BrowserWebSocketChannelOptions {
   readonly peer: string;
-  /** Beyond this much held back, the channel ends. */
+  /** The channel closes when more than this has arrived and is held back for the listener. */
   readonly maxHeldBytes: number;
   readonly clock?: Clock;
 }
 
-/** Longest a close waits until the peer has taken what was sent and has closed too. */
+/** How long a close waits for the peer to receive what was sent and to close too. */
 const closePatienceMs = 5_000;
 
-/** How often a browser's WebSocket is asked how much it has sent, while somebody waits for it: no event says so. */
+/** How often `bufferedAmount` is polled while a sender waits; browsers have no drain event. */
 const drainPollMs = 4;
 
-/** Waits for a WebSocket that was just made to open. Rejects with a ConnectError when it closes instead; the caller closes it to give up. */
+/** Waits for a new WebSocket to open. Rejects with a ConnectError when it closes instead; to give up, the caller closes the WebSocket. */
 export async function openBrowserWebSocketChannel(
   socket: WebSocketLike,
   options: BrowserWebSocketChannelOptions,
@@ -44,7 +44,7 @@ export async function openBrowserWebSocketChannel(
   socket.addEventListener('open', () => opened.resolve(undefined));
   const end = await Promise.race([opened.promise, channel.closed]);
   if (end === undefined) return channel;
-  throw new ConnectError(`could not connect to ${options.peer}: ${end.problem ?? 'closed at once'}`);
+  throw new ConnectError(`could not connect to ${options.peer}: ${end.problem ?? 'closed immediately'}`);
 }
 
 /** Owns the WebSocket. */
@@ -60,13 +60,13 @@ export class BrowserWebSocketChannel implements Channel {
   #problem: string | undefined;
   #timer: Timer | undefined;
 
-  /** Takes a WebSocket that is open or about to open; nothing may be sent before it is. */
+  /** Takes a WebSocket that is open or connecting. Do not send before it is open. */
   constructor(socket: WebSocketLike, { peer, maxHeldBytes, clock = systemClock }: BrowserWebSocketChannelOptions) {
     this.peer = peer;
     this.#socket = socket;
     this.#maxHeldBytes = maxHeldBytes;
     this.#clock = clock;
-    socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, and order would be lost; one that is not a browser's has other forms
+    socket.binaryType = 'arraybuffer'; // a Blob is read asynchronously, which loses the order; non-browser WebSockets have other defaults
     socket.addEventListener('message', ({ data }) => this.#received(data));
     socket.addEventListener('error', (event) => this.#failed(problemOf(event)));
     socket.addEventListener('close', ({ code, reason }) => this.#closed(endOfWebSocket(code, reason)));
@@ -136,11 +136,11 @@ export class BrowserWebSocketChannel implements Channel {
     else if (content instanceof ArrayBuffer) readBinaryMessage(new Uint8Array(content), this.#inbox);
     else this.#inbox.unreadable('a message is neither text nor bytes');
     if (this.#inbox.heldBytes > this.#maxHeldBytes) {
-      this.close(`the peer sent more than ${this.#maxHeldBytes} bytes that nobody was ready to take`);
+      this.close(`the peer sent more than ${this.#maxHeldBytes} bytes while this side was not reading`);
     }
   }
 
-  /** The WebSocket closes by itself, and is given no more time than we take. */
+  /** A WebSocket that failed closes without our help; it gets as much time as after our own close. */
   #failed(problem: string): void {
     this.#problem ??= problem;
     if (this.#state === 'open') this.#startClosing();
@@ -163,8 +163,8 @@ export class BrowserWebSocketChannel implements Channel {
   }
 }
 
-/** Browsers say nothing about a failure, on purpose; others have a message. */
+/** Browsers withhold the cause of a failure on purpose; other implementations have a message. */
 function problemOf(event: object): string {
-  const said = 'message' in event && typeof event.message === 'string' ? event.message : '';
-  return said === '' ? 'the connection failed' : said;
+  const message = 'message' in event && typeof event.message === 'string' ? event.message : '';
+  return message === '' ? 'the connection failed' : message;
 }

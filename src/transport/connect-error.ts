@@ -1,4 +1,4 @@
-// A channel that could not be opened. Neutral, like whoever may catch it.
+// The error for a channel that could not be opened. Imports nothing, so that code for browsers can catch it too.
 
 export interface ConnectErrorOptions {
   readonly status?: number | undefined;
@@ -7,7 +7,7 @@ export interface ConnectErrorOptions {
 
 export class ConnectError extends Error {
   override readonly name = 'ConnectError';
-  /** The HTTP status the server refused with, such as 401; absent when it did not come to that. */
+  /** The HTTP status the server refused with, such as 401; undefined when no HTTP response arrived. */
   readonly status: number | undefined;
 
   constructor(message: string, { status, cause }: ConnectErrorOptions = {}) {

@@ -1,4 +1,4 @@
-// Opens a Channel to a server that is already listening. Loads Node's HTTP only for addresses that need it.
+// Opens a Channel to a server that is already listening. Loads node:http only for addresses that need it.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -11,9 +11,9 @@ import { StreamChannel } from './stream-channel.js';
 import { type Attempt, requestWebSocket } from './websocket-request.js';
 
 export interface OpenChannelOptions {
-  /** Sent with the upgrade of a WebSocket: the place for a token. */
+  /** Sent with the WebSocket upgrade; this is where a token goes. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** PEM of the authority to trust instead of the usual ones. */
+  /** PEM of the certificate authority to trust instead of the default ones. */
   readonly ca?: string | Buffer | undefined;
   readonly maxMessageBytes: number;
   readonly timeoutMs: number;

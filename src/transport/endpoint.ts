@@ -9,7 +9,7 @@ export interface WebSocketEndpoint {
   readonly isSecure: boolean;
   /** An IP address, IPv6 without brackets; for clients also a host name. */
   readonly host: string;
-  /** 0 lets the system choose; only for listening. */
+  /** 0 lets the system choose a port; only for listening. */
   readonly port: number;
 }
 
@@ -22,15 +22,15 @@ export interface UnixEndpoint {
 export type ListenEndpoint = StdioEndpoint | WebSocketEndpoint | UnixEndpoint;
 export type ConnectEndpoint = WebSocketEndpoint | UnixEndpoint;
 
-/** An address that is no good: malformed, refused, or one that cannot be listened on. The text never repeats a secret. */
+/** Thrown for an address that is malformed, refused, or cannot be listened on. The message never repeats a secret. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
 }
 
-/** Bytes of the longest path: Linux keeps 108, one of them for its end. Node cuts longer ones short without a word. */
+/** Longest path in bytes: Linux has room for 108, including the terminating NUL. Node silently truncates longer ones. */
 export const longestUnixPathBytes = 107;
 
-/** Takes an IP address and a port, so that nobody listens on what a name happens to resolve to. Throws an EndpointError. */
+/** Accepts only IP addresses, so that a server never listens on an address that a name happens to resolve to. Throws an EndpointError. */
 export function parseListenUrl(url: string): ListenEndpoint {
   const use: Use = { name: 'listen', forms: 'ws://IP:PORT, wss://IP:PORT, unix:///PATH or stdio' };
   if (url === 'stdio' || url === 'stdio://') return { kind: 'stdio' };
@@ -44,7 +44,7 @@ export function parseListenUrl(url: string): ListenEndpoint {
   return { kind: 'websocket', isSecure: scheme === 'wss', host: address, port };
 }
 
-/** Takes host names too, and without a port the usual one of the scheme. Throws an EndpointError. */
+/** Also accepts host names; the port defaults to that of the scheme. Throws an EndpointError. */
 export function parseConnectUrl(url: string): ConnectEndpoint {
   const use: Use = { name: 'server', forms: 'ws://HOST:PORT, wss://HOST:PORT or unix:///PATH' };
   const { scheme, rest } = split(url, use);
@@ -52,12 +52,12 @@ export function parseConnectUrl(url: string): ConnectEndpoint {
   const { host = '', port = scheme === 'wss' ? 443 : 80 } = authorityOf(rest);
   const address = ipAddress(host) ?? hostName(host);
   if (address === undefined || port < 1 || port > highestPort) {
-    throw invalid(url, use, 'expected a host and maybe a port, as in ws://127.0.0.1:4500 or wss://example.com');
+    throw invalid(url, use, 'expected a host and optionally a port, as in ws://127.0.0.1:4500 or wss://example.com');
   }
   return { kind: 'websocket', isSecure: scheme === 'wss', host: address, port };
 }
 
-/** What the parsers read back as the same endpoint. */
+/** The parsers read the result back as the same endpoint. */
 export function formatEndpoint(endpoint: ListenEndpoint): string {
   switch (endpoint.kind) {
     case 'stdio':
@@ -72,8 +72,8 @@ export function formatEndpoint(endpoint: ListenEndpoint): string {
 }
 
 /**
- * Who can connect: the user whose server it is, every program on its machine, or other machines too. The machine alone reaches 127.0.0.0/8,
- * also written as IPv6, and ::1; a name is not looked up and counts as the network.
+ * Who can connect: only the user who runs the server, every program on its machine, or other machines too. `machine` means 127.0.0.0/8,
+ * also in its IPv6-mapped form, and ::1. A name is not looked up and counts as `network`.
  */
 export function reachOf(endpoint: ListenEndpoint): 'user' | 'machine' | 'network' {
   switch (endpoint.kind) {
@@ -88,8 +88,8 @@ export function reachOf(endpoint: ListenEndpoint): 'user' | 'machine' | 'network
 }
 
 /**
- * The one spelling of an IP address, IPv6 without brackets; undefined for anything else, a name included. An IPv4 address written as
- * IPv6 (::ffff:127.0.0.1) is that IPv4 address: whoever binds or reaches the one has the other.
+ * The canonical spelling of an IP address, IPv6 without brackets; undefined for anything else, including names. An IPv4-mapped IPv6
+ * address (::ffff:127.0.0.1) becomes the IPv4 address, because binding or connecting to one means the other.
  */
 export function usualSpelling(address: string): string | undefined {
   if (ipv4.test(address)) return address;
@@ -102,7 +102,7 @@ export function usualSpelling(address: string): string | undefined {
 const highestPort = 65_535;
 const ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/** What an address is for, as errors call it. */
+/** What an address is for, in the words of the error messages. */
 interface Use {
   readonly name: 'listen' | 'server';
   readonly forms: string;
@@ -113,9 +113,9 @@ function split(url: string, use: Use): { readonly scheme: 'ws' | 'wss' | 'unix';
   if (scheme !== 'ws' && scheme !== 'wss' && scheme !== 'unix') {
     throw new EndpointError(`unsupported ${use.name} URL "${withoutSecrets(url)}"; expected ${use.forms}`);
   }
-  if (/[?#]/.test(rest)) throw invalid(url, use, 'expected no query and no fragment; a token belongs into a header');
+  if (/[?#]/.test(rest)) throw invalid(url, use, 'expected no query and no fragment; a token belongs in a header');
   if (scheme !== 'unix' && rest.includes('@')) {
-    throw invalid(url, use, 'expected no user and no password; a token belongs into a header');
+    throw invalid(url, use, 'expected no user and no password; a token belongs in a header');
   }
   return { scheme, rest };
 }
@@ -126,7 +126,7 @@ function authorityOf(rest: string): { readonly host?: string; readonly port?: nu
   return port === undefined ? { host } : { host, port: Number(port) };
 }
 
-/** As it is in a URL: IPv6 in brackets, and nothing else. */
+/** Reads the host of a URL, where exactly IPv6 addresses are in brackets. */
 function ipAddress(host: string): string | undefined {
   const [, inBrackets] = /^\[(.*:.*)\]$/.exec(host) ?? [];
   if (inBrackets !== undefined) return usualSpelling(inBrackets);
@@ -138,11 +138,11 @@ function shortestIpv6(address: string): string | undefined {
   try {
     return new URL(`ws://[${address}]`).hostname.slice(1, -1);
   } catch {
-    return undefined; // the URL parser is the judge of IPv6
+    return undefined; // the URL parser decides what is valid IPv6
   }
 }
 
-/** Names only: what ends in a number but is no plain address, such as 127.1, is read differently by different programs. */
+/** Rejects names that end in a number, such as 127.1: programs disagree on which address they mean. */
 function hostName(host: string): string | undefined {
   const labels = host.toLowerCase().split('.');
   if (/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')) return undefined;
@@ -151,20 +151,20 @@ function hostName(host: string): string | undefined {
 
 function unixEndpoint(url: string, rest: string, use: Use): UnixEndpoint {
   const path = percentDecoded(rest);
-  if (path === undefined) throw invalid(url, use, 'expected a % of its path to be written as %25');
+  if (path === undefined) throw invalid(url, use, 'a literal % in the path must be written as %25');
   if (!/^\/[^\0]*[^\0/]$/.test(path)) {
     throw invalid(url, use, 'expected unix:// and an absolute path, as in unix:///run/sluice.sock');
   }
   const bytes = new TextEncoder().encode(path).length;
   if (bytes <= longestUnixPathBytes) return { kind: 'unix', path };
-  throw invalid(url, use, `the path of a socket has at most ${longestUnixPathBytes} bytes, this one has ${bytes}`);
+  throw invalid(url, use, `a socket path may have at most ${longestUnixPathBytes} bytes, this one has ${bytes}`);
 }
 
 function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return undefined; // a URIError, for nothing but a stray %
+    return undefined; // a URIError, which only a stray % causes
   }
 }
 
@@ -172,7 +172,7 @@ function invalid(url: string, use: Use, reason: string): EndpointError {
   return new EndpointError(`invalid ${use.name} URL "${withoutSecrets(url)}"; ${reason}`);
 }
 
-/** Users, passwords, queries and fragments are where people put secrets. */
+/** Removes the user, password, query and fragment, where people put secrets. */
 function withoutSecrets(url: string): string {
   return url.replace(/[?#].*$/s, '…').replace(/\/\/.*@/s, '//…@');
 }

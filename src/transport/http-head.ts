@@ -1,21 +1,21 @@
-// The head of the first request on a connection, RFC 9112 §3 and §5, read strictly: whatever two readers could take differently is malformed.
-// Ours, because it is mostly a WebSocket's handshake, and Node's HTTP would take 10 ms and 2 MB to read it.
+// Parses the head of the first request on a connection, RFC 9112 §3 and §5. Strict: anything that two parsers could read differently is
+// malformed. Written here because most such requests are WebSocket handshakes, for which loading node:http would take 10 ms and 2 MB.
 
 export interface RequestHead {
   readonly method: string;
-  /** As it was sent. */
+  /** Exactly as sent. */
   readonly url: string;
-  /** Names in lower case. A header that came more than once is a list. */
+  /** Names in lower case. A header that occurs more than once is a list. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Where a head ends. */
+/** Marks the end of a head. */
 export const headEnd = '\r\n\r\n';
 
-/** As much as Node's own HTTP takes. */
+/** The same limit as in node:http. */
 export const longestHeadBytes = 16 * 1024;
 
-/** Everything before the end, as Latin-1. Undefined when it is malformed. */
+/** `text` is everything before `headEnd`, decoded as Latin-1. Undefined when it is malformed. */
 export function parseHead(text: string): RequestHead | undefined {
   const [requestLine = '', ...lines] = text.split('\r\n');
   const [, method, url] = requestLinePattern.exec(requestLine) ?? [];
@@ -29,30 +29,30 @@ export function parseHead(text: string): RequestHead | undefined {
   return { method, url, headers: headersFrom(raw) };
 }
 
-/** From names and values in turn, as in Node's `rawHeaders`; Node's own `headers` joins or drops what came more than once. */
+/** Takes alternating names and values, as in Node's `rawHeaders`; Node's own `headers` joins or drops repeated headers. */
 export function headersFrom(raw: readonly string[]): RequestHead['headers'] {
   const headers = new Map<string, string[]>();
   for (let at = 0; at < raw.length; at += 2) {
     const [name = '', value = ''] = [raw[at]?.toLowerCase(), raw[at + 1]];
     const values = headers.get(name) ?? [];
-    values.push(value); // a new list for each value would make the time grow with the square of the lines
+    values.push(value); // copying the list for each value would take quadratic time
     headers.set(name, values);
   }
   return Object.fromEntries([...headers].map(([name, values]) => [name, values.length === 1 ? values[0] : values] as const));
 }
 
-/** The entries of a header that is a list, on however many lines it came. */
+/** The entries of a comma-separated header, on one line or several. */
 export function listIn(header: string | readonly string[] | undefined): string[] {
   return [header ?? []].flat().flatMap((line) => line.split(',').map((entry) => entry.trim()));
 }
 
-/** Of HTTP/1.0 come health checks; nothing else differs for what is asked here. */
+/** Some health checks use HTTP/1.0; the difference does not matter here. */
 const requestLinePattern = /^([A-Z]+) ([\x21-\x7e]+) HTTP\/1\.[01]$/;
 
-/** Neither a space before the colon nor a value folded over two lines, nor a control character other than the tab. */
+/** Allows no space before the colon, no value folded over two lines, and no control character other than the tab. */
 const headerPattern = /^([!#$%&'*+.^_`|~\dA-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 
-/** Spaces and tabs only, which `trim` goes beyond; not a pattern, whose time would grow with their square. */
+/** Strips only spaces and tabs; `trim` would strip more, and a regular expression would take quadratic time. */
 function withoutOuterSpace(value: string): string {
   let [from, to] = [0, value.length];
   while (from < to && isSpace(value[from])) from += 1;

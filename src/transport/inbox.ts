@@ -1,5 +1,5 @@
-// What has come from the peer on its way to the listener: held while nobody listens or the channel is paused, in order, never lost.
-// Knows no socket; whoever feeds it stops the source meanwhile, or watches `heldBytes`.
+// Passes messages from the peer to the listener. While there is no listener or the channel is paused, it holds them, in order and without
+// loss. Knows no socket: the channel must stop reading while messages are held, or check `heldBytes`.
 
 import type { ChannelListener } from '../rpc/channel.js';
 
@@ -8,12 +8,12 @@ type Arrival =
   | { readonly kind: 'binary'; readonly frame: Uint8Array }
   | { readonly kind: 'unreadable'; readonly problem: string };
 
-/** About what holding costs besides the content, so that a flood of tiny messages counts as well. */
+/** Approximate cost of holding one message besides its content, so that a flood of tiny messages counts too. */
 const overheadBytes = 64;
 
 export class Inbox implements ChannelListener {
   #listener: ChannelListener | undefined;
-  /** The listener while everything goes straight to it. */
+  /** The listener while messages are passed straight to it. */
   #open: ChannelListener | undefined;
   #isPaused = false;
   #isReleasing = false;
@@ -22,18 +22,18 @@ export class Inbox implements ChannelListener {
   #heldBytes = 0;
   #emptied: (() => void) | undefined;
 
-  /** Whether something that comes now is held. */
+  /** Whether a message that arrives now would be held. */
   get isHolding(): boolean {
     return this.#open === undefined;
   }
 
-  /** About as many bytes as are held. */
+  /** Approximate memory used by held messages. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
   listen(listener: ChannelListener): void {
-    if (this.#listener !== undefined) throw new Error('a channel has one listener, and this one has it already');
+    if (this.#listener !== undefined) throw new Error('a channel takes exactly one listener, and this one already has it');
     this.#listener = listener;
     this.#release();
   }
@@ -63,13 +63,13 @@ export class Inbox implements ChannelListener {
     this.#hold({ kind: 'unreadable', problem });
   }
 
-  /** Nothing more will come: calls `emptied` once the listener has had everything. */
+  /** Nothing more will arrive. Calls `emptied` once the listener has received everything. */
   end(emptied: () => void): void {
     if (this.#held.length === 0) return emptied();
     this.#emptied = emptied;
   }
 
-  /** Nothing more is wanted: what is held and what still comes is thrown away. */
+  /** Discards everything that is held and everything that still arrives. */
   close(): void {
     this.#isClosed = true;
     this.#open = undefined;
@@ -82,7 +82,7 @@ export class Inbox implements ChannelListener {
     this.#heldBytes += sizeOf(arrival);
   }
 
-  /** The listener may pause in the middle, or make more arrive. */
+  /** The listener may pause during the loop, or cause more messages to arrive. */
   #release(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;

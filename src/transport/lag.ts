@@ -1,14 +1,14 @@
-// When a peer lags, and how senders wait for it. Every channel answers `send` and `drained` by these two marks.
+// When a peer counts as lagging, and how senders wait for it. Every channel bases `send` and `drained` on these two marks.
 
 import { type Deferred, deferred } from '../base/deferred.js';
 
-/** Bytes a peer may leave untaken before `send` says so: four full chunks, which keeps any network busy and costs little per peer. */
+/** Unsent bytes beyond which `send` returns false: four full chunks, which keep any network busy and cost little memory per peer. */
 export const highWaterBytes = 256 * 1024;
 
-/** Where a peer that lagged has caught up, if its channel can tell so finely: early enough that it never runs dry. */
+/** A peer that lagged has caught up below this, on channels that can measure it: early enough that the connection never runs dry. */
 export const lowWaterBytes = 64 * 1024;
 
-/** Senders waiting together for one peer. */
+/** Lets several senders wait for one peer. */
 export class DrainGate {
   #waiting: Deferred<void> | undefined;
 
@@ -21,7 +21,7 @@ export class DrainGate {
     return this.#waiting.promise;
   }
 
-  /** Lets everybody through who waits now. */
+  /** Releases all senders that are waiting now. */
   open(): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;

@@ -1,12 +1,12 @@
-// Messages in a stream of bytes: one JSON text per line, and binary frames where a line would start. Cuts at bytes and decodes whole
-// lines, so that it does not matter in which pieces they come. Knows no JSON.
+// Messages in a byte stream: one JSON text per line, and binary frames where a line would start. Splits bytes and decodes only whole
+// lines, so it does not matter how the stream is chunked. Does not parse JSON.
 
 import type { BinaryParts, ChannelListener } from '../rpc/channel.js';
 import { Pieces } from './pieces.js';
 import { decodeUtf8 } from './utf8.js';
 import { binaryMark } from './websocket-message.js';
 
-/** The mark, where a line would begin, and four bytes of length, the highest first. */
+/** The mark, where a line would begin, and a four-byte big-endian length. */
 const headerBytes = 5;
 export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -28,18 +28,18 @@ export class LineFraming {
   readonly #pieces = new Pieces();
   #state: State = inLine;
 
-  /** A line or payload longer than `maxMessageBytes` is reported as unreadable, once, and skipped. */
+  /** A line or payload longer than `maxMessageBytes` is reported as unreadable once and skipped. */
   constructor(maxMessageBytes: number, listener: ChannelListener) {
     this.#maxMessageBytes = maxMessageBytes;
     this.#listener = listener;
   }
 
-  /** Keeps views of the bytes until the message is complete, and hands out views of them: they must not change afterwards. */
+  /** Keeps views of the bytes and passes views to the listener, so the caller must not change the bytes afterwards. */
   push(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) at = this.#step(bytes, at);
   }
 
-  /** The peer has ended in good order: what is left is its last line, or a frame that was not finished. */
+  /** To be called when the peer has ended normally: the rest is its last line, or an unfinished frame. */
   end(): void {
     if (this.#pieces.length > 0 && this.#state.kind === 'line') return this.#finishLine(this.#pieces.takeWith(new Uint8Array(0)));
     if (this.#state.kind === 'header' || this.#state.kind === 'payload') {
@@ -47,7 +47,7 @@ export class LineFraming {
     }
   }
 
-  /** Takes one part of one message; returns where the next begins. */
+  /** Reads one part of a message; returns where the next part begins. */
   #step(bytes: Uint8Array, from: number): number {
     const state = this.#state;
     switch (state.kind) {
@@ -83,7 +83,7 @@ export class LineFraming {
       return end + 1;
     }
     this.#pieces.add(bytes.subarray(from));
-    // One more, since the last may prove to be the carriage return of the line's end.
+    // One byte more is allowed, since it may be the carriage return before the line feed.
     if (this.#pieces.length > this.#maxMessageBytes + 1) {
       this.#pieces.clear();
       this.#state = { kind: 'skippedLine' };
@@ -137,7 +137,7 @@ export class LineFraming {
   }
 }
 
-/** A binary frame as it goes over a stream of bytes, yet to be written. */
+/** A binary frame for a byte stream, to be written into a buffer of `length` bytes. */
 export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): {
   readonly length: number;
   readonly write: (room: Buffer) => void;
@@ -154,7 +154,7 @@ export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): {
   };
 }
 
-/** A message as a line, ready to be written as UTF-8. */
+/** A message as a line, to be written as UTF-8. */
 export function encodeLine(text: string): string {
   return `${text}\n`;
 }

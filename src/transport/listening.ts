@@ -1,31 +1,31 @@
-// A Node server from its first moment to its last: bound or refused with a reason, its connections counted, and closed with a grace.
-// Connections of unknown peers have a share of their own, so that they cannot keep known ones out.
+// The life of a listening Node server: binds it or explains why it cannot, counts its connections, and closes it with a grace period.
+// Unauthenticated connections have a separate limit, so that they cannot keep authenticated peers out.
 
 import type { ListenOptions, Server, Socket } from 'node:net';
 import type { Clock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { EndpointError } from './endpoint.js';
 
-/** A channel whose end need not wait for the peer. */
+/** A channel that can be closed without waiting for the peer. */
 export interface ServedChannel extends Channel {
   destroy(problem: string): void;
 }
 
 export interface ConnectionShares {
-  /** Connections of peers that were admitted. */
+  /** Limit for connections of admitted peers. */
   readonly maxConnections: number;
-  /** Connections of peers that have not shown who they are. When there are more, the oldest are cut off. */
+  /** Limit for connections of unauthenticated peers. When there are more, the oldest are cut off. */
   readonly maxUnauthenticated: number;
-  /** Called for each connection that is cut off for this. */
+  /** Called for each connection that is cut off because of this limit. */
   readonly onCutOff?: () => void;
 }
 
 export interface CloseOptions {
-  /** How long channels may go on, for their owner to close them in good order; what is left then is cut off. */
+  /** How long the owner of the channels has to close them in good order; the remaining connections are then cut off. */
   readonly graceMs: number;
 }
 
-/** Resolves when connections are accepted. Rejects with an EndpointError. */
+/** Resolves when the server accepts connections. Rejects with an EndpointError. */
 export async function bind(server: Server, url: string, options: ListenOptions): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
@@ -43,11 +43,11 @@ export async function bind(server: Server, url: string, options: ListenOptions):
   }
 }
 
-/** How many connections may wait to be accepted, as Node has it. */
+/** How many connections may wait to be accepted; Node's default. */
 const backlog = 511;
 
 /**
- * Connections beyond both shares for a moment, before the oldest are cut off: a few rounds of a full backlog. More are dropped as they come.
+ * Connections allowed beyond both limits until the oldest are cut off: a few rounds of a full backlog. Further ones are dropped on arrival.
  */
 const burst = 4 * backlog;
 
@@ -56,9 +56,9 @@ export class Listening<Served extends ServedChannel> {
   readonly #clock: Clock;
   readonly #shares: ConnectionShares;
   readonly #channels = new Set<Served>();
-  /** Every connection, whether it has become a channel or not. */
+  /** All connections, with or without a channel. */
   readonly #sockets = new Set<Socket>();
-  /** Connections whose peers have not shown who they are, the oldest first. */
+  /** Connections of unauthenticated peers, oldest first. */
   readonly #unauthenticated = new Set<Socket>();
   readonly #admitted = new Set<Socket>();
   #isTrimming = false;
@@ -77,23 +77,23 @@ export class Listening<Served extends ServedChannel> {
     });
   }
 
-  /** What a peer is told that cannot be admitted. */
+  /** The text sent to a peer that cannot be admitted. */
   get noRoom(): string {
     return `all ${this.#shares.maxConnections} connections are in use`;
   }
 
-  /** No connection can be admitted now. */
+  /** True while no more connections can be admitted. */
   get isFull(): boolean {
     return this.#admitted.size >= this.#shares.maxConnections;
   }
 
-  /** The peer of this connection has shown who it is; nothing but itself ends the connection now. False when there is no room. */
+  /** Marks the peer as authenticated, which exempts its connection from being cut off. False when there is no room. */
   admit(socket: Socket): boolean {
-    // Of a TLS connection, the server announces the encrypted socket, and the peer is known by another one on top of it.
+    // For a TLS connection, the server emits the raw socket, but `socket` is the TLS socket on top of it.
     const unauthenticated = this.#unauthenticated.has(socket)
       ? socket
       : [...this.#unauthenticated].find((each) => isSameConnection(each, socket));
-    if (unauthenticated === undefined) return true; // admitted before, or gone
+    if (unauthenticated === undefined) return true; // already admitted, or already closed
     if (this.isFull) return false;
     this.#unauthenticated.delete(unauthenticated);
     this.#admitted.add(unauthenticated);
@@ -113,7 +113,7 @@ export class Listening<Served extends ServedChannel> {
     void channel.closed.then(() => this.#channels.delete(channel));
   }
 
-  /** Accepts nothing from now on. Resolves when every connection is gone. Closing twice is fine; the first grace counts. */
+  /** Stops accepting connections. Resolves when all are closed. May be called again; the grace of the first call counts. */
   close(options: CloseOptions): Promise<void> {
     this.#closing ??= this.#close(options);
     return this.#closing;
@@ -126,8 +126,8 @@ export class Listening<Served extends ServedChannel> {
   }
 
   /**
-   * Cuts off the oldest beyond the share, but only after one whole turn of the event loop: what new connections have sent already is read
-   * by then, so that many clients that come at once do not push each other out.
+   * Cuts off the oldest unauthenticated connections beyond their limit, but only after one full turn of the event loop: by then, what new
+   * connections have already sent has been read, so many clients that connect at once do not push each other out.
    */
   #trimSoon(): void {
     if (this.#isTrimming || this.#unauthenticated.size <= this.#shares.maxUnauthenticated) return;
@@ -154,7 +154,7 @@ export class Listening<Served extends ServedChannel> {
     await Promise.all([...this.#channels].map((channel) => channel.closed));
     const gone = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
     for (const socket of this.#sockets) socket.destroy();
-    await Promise.all([stopped, ...gone]); // the server has stopped a little before the last of its connections says so
+    await Promise.all([stopped, ...gone]); // the server reports its close shortly before the last connections report theirs
     cutOff.cancel();
   }
 }

@@ -1,13 +1,13 @@
-// Masks the payload of a WebSocket's frame, and unmasks it, which is the same: RFC 6455 §5.3. In place, four bytes at a time.
+// Masks or unmasks, which is the same operation, the payload of a WebSocket frame (RFC 6455 §5.3). In place, four bytes at a time.
 
-/** Below this many bytes, making the view of words takes longer than it saves. */
+/** Below this many bytes, creating the Int32Array takes longer than it saves. */
 const shortBytes = 128;
 
-/** Whether the first byte in memory is the lowest of a word, as a key has it. So it is on every machine but a few mainframes. */
+/** Keys are little-endian, and so is every machine except a few mainframes. */
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
- * `key` begins with its lowest byte. Returns the key for what follows these bytes, so that a payload may come in pieces.
+ * `key` is little-endian. Returns the key rotated for the bytes that follow, so that a payload can be masked in pieces.
  */
 export function mask(bytes: Uint8Array, key: number): number {
   if (bytes.length < shortBytes || !isLittleEndian) return maskBytes(bytes, key, { from: 0, to: bytes.length });
@@ -18,7 +18,7 @@ export function mask(bytes: Uint8Array, key: number): number {
   return maskBytes(bytes, rotated, { from: toWord + words.length * 4, to: bytes.length });
 }
 
-/** Four in a row: half the time of one after the other. */
+/** The loop is unrolled by four, which halves its time. */
 function maskWords(words: Int32Array, key: number): void {
   const inFours = words.length & ~3;
   let at = 0;

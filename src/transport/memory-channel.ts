@@ -1,4 +1,4 @@
-// Two Channels that lead to each other without a socket: for tests of what is built on channels, and for a wire inside one program.
+// Two Channels connected to each other without a socket: for tests of code built on channels, and for a wire inside one program.
 
 import { deferred } from '../base/deferred.js';
 import { joinBytes } from '../base/join-bytes.js';
@@ -7,7 +7,7 @@ import { type MessageParts, joinParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
 import { DrainGate, highWaterBytes, lowWaterBytes } from './lag.js';
 
-/** What one sends, the other receives: later, in order, and as a copy, as over any wire. */
+/** What one channel sends, the other receives: asynchronously, in order, and as a copy, as over any wire. */
 export function createMemoryChannels(): readonly [Channel, Channel] {
   const [there, back] = [new Lane(), new Lane()];
   return [new MemoryChannel('memory 2', there, back), new MemoryChannel('memory 1', back, there)];
@@ -81,15 +81,15 @@ class MemoryChannel implements Channel {
   }
 }
 
-/** One direction: what was sent and not taken yet. Text counts its UTF-16 units. */
+/** One direction: what was sent but not yet received. Text counts in UTF-16 units. */
 class Lane {
-  /** Of the one at its end. */
+  /** The receiver's inbox. */
   readonly inbox = new Inbox();
   readonly #gate = new DrainGate();
   readonly #finished = deferred<string | undefined>();
   #waiting: (string | Uint8Array)[] = [];
   #bytes = 0;
-  #state: 'open' | 'ending' | 'over' = 'open';
+  #state: 'open' | 'ending' | 'ended' = 'open';
   #problem: string | undefined;
   #isFlowing = false;
 
@@ -97,7 +97,7 @@ class Lane {
     return this.#bytes;
   }
 
-  /** Everything was taken and nothing more comes, or nobody takes it any more. With the problem the sender ended for. */
+  /** Resolves when everything has been received after `end`, or when the receiver has closed. The value is the sender's problem. */
   get finished(): Promise<string | undefined> {
     return this.#finished.promise;
   }
@@ -123,7 +123,7 @@ class Lane {
   }
 
   drop(): void {
-    this.#state = 'over';
+    this.#state = 'ended';
     this.inbox.close();
     this.#waiting = [];
     this.#bytes = 0;

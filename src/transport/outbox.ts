@@ -1,22 +1,22 @@
-// What is on its way to the peer through a Node writable: written at once, counted, and waited for when the peer lags.
+// Sends messages through a Node writable: writes them immediately, counts the queued bytes, and lets senders wait when the peer lags.
 
 import { nextTick } from 'node:process';
 import type { Writable } from 'node:stream';
 import { DrainGate, highWaterBytes } from './lag.js';
 
-/** Bytes that small messages are gathered up to, so that they go out in one system call instead of many. More would gain nothing. */
+/** Small messages are batched up to this many bytes, so that one system call sends them. A larger batch gains nothing. */
 const gatheredBytes = 64 * 1024;
 
-/** A longer message gets a buffer of its own. A full chunk as base64 fits. */
+/** A longer message gets a separate buffer. A full chunk as base64 fits. */
 const scratchBytes = 128 * 1024;
 
-/** A shorter one is cut from Node's own pool. */
+/** A message up to this size is allocated from Node's own pool. */
 const pooledBytes = 4 * 1024;
 
-/** For messages that the system takes at once, which nearly all are: the same warm memory again and again, and nothing to collect. */
+/** Reused for messages that the system accepts at once, as nearly all are: the memory stays warm, and there is no garbage to collect. */
 let scratch: Buffer | undefined;
 
-/** The first message of a turn goes out at once. Those that follow before the turn is over go out together at its end. */
+/** The first message of an event loop turn is sent at once; the others in that turn are sent together at its end. */
 export class Outbox {
   readonly #writable: Writable;
   readonly #gate = new DrainGate();
@@ -29,12 +29,12 @@ export class Outbox {
     writable.on('drain', () => this.#gate.open());
   }
 
-  /** A string counts its UTF-16 units while it waits. */
+  /** A queued string counts in UTF-16 units. */
   get queuedBytes(): number {
     return this.#writable.writableLength;
   }
 
-  /** Text goes out as UTF-8. False when the peer lags, or nothing can be sent any more. */
+  /** Text is sent as UTF-8. False when the peer lags, or after `close`. */
   write(content: string | Uint8Array): boolean {
     if (this.#isClosed) return false;
     this.#gather();
@@ -42,14 +42,14 @@ export class Outbox {
     return this.#keepsUp();
   }
 
-  /** A message of this length that is written where it is told. */
+  /** Sends a message of `length` bytes, which `write` puts into the given buffer. */
   compose({ length, write }: { readonly length: number; readonly write: (room: Buffer) => void }): boolean {
     if (this.#isClosed) return false;
     const isShared = length > pooledBytes && length <= scratchBytes;
     const room = isShared ? (scratch ??= Buffer.allocUnsafeSlow(scratchBytes)).subarray(0, length) : Buffer.allocUnsafe(length);
     write(room);
     const keepsUp = this.write(room);
-    if (isShared && this.queuedBytes > 0) scratch = undefined; // this or an earlier message is still to be taken
+    if (isShared && this.queuedBytes > 0) scratch = undefined; // this or an earlier message is still queued
     return keepsUp;
   }
 
@@ -57,7 +57,7 @@ export class Outbox {
     return this.#isClosed || !this.#lags ? Promise.resolve() : this.#gate.wait();
   }
 
-  /** Nothing more is taken, and nobody waits any longer; what was written may still be on its way. */
+  /** Refuses further messages and releases waiting senders. What was already written may still be queued. */
   close(): void {
     this.#isClosed = true;
     this.#gate.open();
@@ -78,7 +78,7 @@ export class Outbox {
     return !this.#lags;
   }
 
-  /** A stream with a mark of its own above ours promises to tell when it has drained only beyond that one. */
+  /** Also checks `writableNeedDrain`: a stream with a higher mark than ours emits 'drain' only after its own mark was exceeded. */
   get #lags(): boolean {
     return this.queuedBytes > highWaterBytes && this.#writable.writableNeedDrain;
   }

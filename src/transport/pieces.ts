@@ -1,14 +1,14 @@
-// A message that comes in pieces: kept as they are and joined once, so that no length of message and no size of piece makes it slow.
+// Collects a message that arrives in pieces and joins them once, so that neither long messages nor tiny pieces are slow.
 
 import { joinBytes } from '../base/join-bytes.js';
 
-/** Pieces below this are put together as they come: a message sent byte by byte would otherwise cost a hundred times its length. */
+/** Smaller pieces are copied together as they arrive: a message sent byte by byte would otherwise cost a hundred times its length. */
 const smallPieceBytes = 4096;
 
 export class Pieces {
   #parts: Uint8Array[] = [];
   #length = 0;
-  /** Takes small pieces until it is full or a large one comes; `#collected` bytes of it are used. */
+  /** Collects small pieces until it is full or a large piece arrives; `#collected` bytes of it are used. */
   #collector: Uint8Array | undefined;
   #collected = 0;
 
@@ -18,7 +18,7 @@ export class Pieces {
 
   /** Keeps the first piece and large ones without copying. */
   add(piece: Uint8Array): void {
-    if (piece.length === 0) return; // any number of them may come, and none may be kept
+    if (piece.length === 0) return; // a peer may send any number of empty pieces, so none may use memory
     const isKept = this.#length === 0 || piece.length >= smallPieceBytes;
     this.#length += piece.length;
     if (isKept) {
@@ -29,7 +29,7 @@ export class Pieces {
     for (let rest = piece; rest.length > 0;) rest = this.#collect(rest);
   }
 
-  /** The message, of which this is the last piece; then the next one may come. */
+  /** Returns the message, whose last piece this is, and starts the next one. */
   takeWith(last: Uint8Array): Uint8Array {
     if (this.#length === 0) return last;
     this.#finishCollector();
@@ -45,7 +45,7 @@ export class Pieces {
     this.#collected = 0;
   }
 
-  /** Returns what did not fit. */
+  /** Returns the part that did not fit. */
   #collect(piece: Uint8Array): Uint8Array {
     this.#collector ??= new Uint8Array(smallPieceBytes);
     const taken = piece.subarray(0, smallPieceBytes - this.#collected);

@@ -1,4 +1,4 @@
-// Waits for the head of the first request on a connection: not for ever, and not for any length of it.
+// Waits for the head of the first request on a connection, with a time limit and a size limit.
 
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../base/clock.js';
@@ -6,12 +6,12 @@ import { answerAndClose, plainAnswer } from './http-answer.js';
 import { httpDeadlines } from './http-connection.js';
 import { headEnd, longestHeadBytes, parseHead, type RequestHead } from './http-head.js';
 
-/** The head, everything that was read, and the part of that which came behind the head. */
+/** `bytes` is everything that was read; `rest` is the part of it after the head. */
 type Receive = (request: RequestHead, bytes: Buffer, rest: Buffer) => void;
 
 /**
- * Calls back with the head; the socket is paused then. A connection that ends before, or whose head is too slow, too long or malformed, is
- * answered here and closed.
+ * Pauses the socket and calls `receive` with the head. When the connection ends first, or the head is too slow, too long or malformed, it
+ * is answered here and closed.
  */
 export function awaitHead(socket: Duplex, clock: Clock, receive: Receive): void {
   const { headMs } = httpDeadlines;
@@ -33,7 +33,7 @@ export function awaitHead(socket: Duplex, clock: Clock, receive: Receive): void 
     bytes = bytes.length === 0 ? piece : Buffer.concat([bytes, piece]);
     const end = bytes.indexOf(headEnd, searched, 'latin1');
     if (end > longestHeadBytes || (end < 0 && bytes.length > longestHeadBytes)) {
-      return refuse(431, `the head of a request has at most ${longestHeadBytes} bytes`);
+      return refuse(431, `the head of a request may have at most ${longestHeadBytes} bytes`);
     }
     if (end < 0) return;
     const request = parseHead(bytes.toString('latin1', 0, end));

@@ -1,5 +1,5 @@
-// A Channel over a Node readable and writable: the standard streams of a program, or a Unix socket. Knows neither what the lines say
-// nor where the streams lead.
+// A Channel over a Node readable and writable: the standard streams of a program, or a Unix socket. Knows neither the content of the
+// lines nor where the streams lead.
 
 import type { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -12,10 +12,10 @@ import { encodeLine, LineFraming, lineFeed, markedFrame } from './line-framing.j
 import { partsLength, writeParts } from './message-parts.js';
 import { Outbox } from './outbox.js';
 
-/** Longest a close waits for the peer to take what was sent. A peer that reads at all needs milliseconds. */
+/** How long a close waits for the peer to read what was sent. A peer that reads at all needs milliseconds. */
 const flushPatienceMs = 5_000;
 
-/** Longest a close waits, after everything went out, for the peer to end its side too; cutting it off would look like a fault to it. */
+/** How long a close then waits for the peer to end its side too; cutting it off would look like an error to the peer. */
 const lingerMs = 1_000;
 
 export interface StreamChannelOptions {
@@ -108,10 +108,10 @@ export class StreamChannel implements Channel {
     if (this.#state !== 'open') return;
     this.#problem = problem;
     this.#stopSending();
-    this.#readable.resume(); // unread bytes would turn the close into a reset, and the peer might lose what was sent last
+    this.#readable.resume(); // unread bytes would turn the close into a reset, and the peer could lose our last messages
   }
 
-  /** Ends at once; what was not sent yet and what was not taken yet is lost. */
+  /** Closes immediately; messages not yet sent or not yet delivered are lost. */
   destroy(problem: string): void {
     this.#inbox.close();
     this.#cutOff(problem);
@@ -123,19 +123,19 @@ export class StreamChannel implements Channel {
     this.#finish();
   }
 
-  /** Lets what was written go out, if the peer takes it in time. */
+  /** Flushes what was written, if the peer reads it in time. */
   #stopSending(): void {
     this.#state = 'closing';
     this.#outbox.close();
     this.#writable.end();
-    this.#waitAtMost(flushPatienceMs, () => this.#cutOff('the peer did not take what was sent before the close'));
+    this.#waitAtMost(flushPatienceMs, () => this.#cutOff('the peer did not read everything that was sent before the close'));
   }
 
   #peerEnded(): void {
     this.#hasReadAll = true;
     if (this.#state === 'open') {
       this.#framing.end();
-      // Answers that need no waiting are made of promises, so they come in this turn; they still go out.
+      // Answers that need no I/O resolve through promises within this turn, so waiting one turn still sends them.
       void nextTurn().then(() => this.#state === 'open' && this.#stopSending());
     }
     this.#finishWhenDone();
@@ -148,7 +148,7 @@ export class StreamChannel implements Channel {
     this.#finishWhenDone();
   }
 
-  /** A peer that has gone may have left its last words in the other stream. */
+  /** Keeps reading unless both streams are one socket: the peer may have sent its last messages before it went away. */
   #writingFailed(problem: string): void {
     if (this.#isOneSocket) return this.#cutOff(problem);
     this.#problem ??= problem;

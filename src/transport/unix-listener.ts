@@ -1,5 +1,5 @@
-// Listens on a Unix socket that only its owner can connect to, and hands each connection on as a Channel. Replaces what a dead server
-// left behind, and nothing else.
+// Listens on a Unix socket that only its owner can connect to, and passes on each connection as a Channel. Replaces the socket that a
+// dead server left behind, and nothing else.
 
 import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats, unlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -12,20 +12,20 @@ import { StreamChannel } from './stream-channel.js';
 
 export interface UnixListenerOptions extends ConnectionShares {
   readonly endpoint: UnixEndpoint;
-  /** A longer message is skipped and reported as unreadable. */
+  /** Longer messages are skipped and reported as unreadable. */
   readonly maxMessageBytes: number;
   /**
-   * Owns the channel from then on; nothing arrives before it listens. The connection is one of an unauthenticated peer until the owner
-   * calls `admit`, which closes the channel when there is no room.
+   * Takes ownership of the channel; nothing is delivered before it has a listener. The connection counts as unauthenticated until the
+   * owner calls `admit`, which closes the channel when there is no room.
    */
   onChannel(channel: Channel, admit: () => void): void;
   readonly clock?: Clock;
 }
 
-/** Rejects with an EndpointError: when a server is alive there, when something lies there that is no socket, when the folder is not ours. */
+/** Rejects with an EndpointError when a server already listens there, a file there is not a socket, or the folder is not writable. */
 export async function listenUnix(options: UnixListenerOptions): Promise<UnixListener> {
   const { endpoint, maxMessageBytes, clock = systemClock } = options;
-  // A peer that has ended its side still gets the answers to what it said; the channel ends ours.
+  // A peer that has ended its side still gets the answers to its requests; the channel then ends our side.
   const server = createServer({ allowHalfOpen: true });
   const listening = new Listening<StreamChannel>(server, clock, options);
   let count = 0;
@@ -67,7 +67,7 @@ export class UnixListener {
     return formatEndpoint(this.endpoint);
   }
 
-  /** Removes the socket and accepts nothing from now on; resolves when every connection is gone. */
+  /** Removes the socket and stops accepting connections; resolves when all are closed. */
   async close(options: CloseOptions): Promise<void> {
     if (!this.#listening.isClosing && isSameFile(statsOf(this.endpoint.path), this.#published)) unlinkSync(this.endpoint.path);
     await this.#listening.close(options);
@@ -78,7 +78,7 @@ export class UnixListener {
   }
 }
 
-/** A folder only we can enter, beside where the socket will be: until it has its mode and moves there, nobody else can connect to it. */
+/** Creates a private folder next to the final path, so that no other user can connect before the socket has its mode and is moved there. */
 function createStage(endpoint: UnixEndpoint): { readonly folder: string; readonly socket: string } {
   const parent = path.dirname(endpoint.path);
   const addedBytes = '/.123456/s'.length;
@@ -87,26 +87,26 @@ function createStage(endpoint: UnixEndpoint): { readonly folder: string; readonl
   }
   try {
     const folder = mkdtempSync(`${parent}/.`);
-    chmodSync(folder, 0o700); // whatever the umask is
+    chmodSync(folder, 0o700); // regardless of the umask
     return { folder, socket: path.join(folder, 's') };
   } catch (error) {
     throw cannotListen(endpoint, `nothing can be created in ${parent}`, error);
   }
 }
 
-/** Moves the socket to its place, unless somebody else has come there since it was looked at. */
+/** Moves the socket to its final path, unless another file has appeared there since `findStale` checked. */
 function publish(endpoint: UnixEndpoint, socket: string, stale: Stats | undefined): Stats {
   const current = statsOf(endpoint.path);
-  if (current !== undefined && !isSameFile(current, stale)) throw cannotListen(endpoint, 'somebody else has just begun to');
+  if (current !== undefined && !isSameFile(current, stale)) throw cannotListen(endpoint, 'another server has just started to');
   renameSync(socket, endpoint.path);
   return lstatSync(endpoint.path);
 }
 
-/** What a dead server left there, if anything did. */
+/** The socket that a dead server left there, if any. */
 async function findStale(endpoint: UnixEndpoint): Promise<Stats | undefined> {
   const found = statsOf(endpoint.path);
   if (found === undefined) return undefined;
-  if (!found.isSocket()) throw cannotListen(endpoint, 'there is something that is no socket; it was left alone');
+  if (!found.isSocket()) throw cannotListen(endpoint, 'a file that is not a socket is in the way; it was left alone');
   const error = await connectingError(endpoint.path);
   if (error?.code === 'ENOENT') return undefined;
   if (error?.code === 'ECONNREFUSED') return found;

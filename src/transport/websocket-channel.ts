@@ -1,5 +1,5 @@
-// Either side of a WebSocket in Node as a Channel, over the socket that the handshake was made on. Answers pings and closes as
-// RFC 6455 §5.5 and §7 say; what frames look like is known elsewhere.
+// A Channel over either side of a WebSocket in Node, on the socket that carried the handshake. Answers pings and closes as required by
+// RFC 6455 §5.5 and §7; the frame format is implemented elsewhere.
 
 import type { Duplex } from 'node:stream';
 import { type Clock, type Timer } from '../base/clock.js';
@@ -13,21 +13,21 @@ import { Heartbeat } from './websocket-heartbeat.js';
 import { brokenCode, closeArguments, endOfWebSocket, readBinaryMessage } from './websocket-message.js';
 import { closeCodes, WebSocketReceiver } from './websocket-receiver.js';
 
-/** Longest a close waits until the peer has taken what was sent and has closed too. */
+/** How long a close waits for the peer to receive what was sent and to close too. */
 const closePatienceMs = 5_000;
 
 export type WebSocketRole =
   | { readonly kind: 'server' }
-  /** Masks what it sends, and leaves it to the server to end the connection. */
+  /** Masks what it sends, and lets the server end the connection. */
   | { readonly kind: 'client'; readonly keys: MaskingKeys };
 
 export interface WebSocketChannelOptions {
   readonly socket: Duplex;
   readonly role: WebSocketRole;
-  /** What has come behind the handshake. */
+  /** Bytes that arrived after the handshake. */
   readonly head: Buffer;
   readonly peer: string;
-  /** A longer message closes the connection with code 1009. */
+  /** Longer messages close the connection with code 1009. */
   readonly maxMessageBytes: number;
   readonly clock: Clock;
 }
@@ -39,7 +39,7 @@ interface PeerClose {
 
 type State =
   | { readonly kind: 'open' }
-  /** A close was sent, or the socket was destroyed, which needs no patience. */
+  /** A close was sent, or the socket was destroyed, which needs no timer. */
   | { readonly kind: 'closing'; readonly patience: Timer | undefined; readonly peerClose: PeerClose | undefined }
   | { readonly kind: 'closed' };
 
@@ -54,7 +54,7 @@ export class WebSocketChannel implements Channel {
   readonly #receiver: WebSocketReceiver;
   readonly #ended = deferred<ChannelEnd>();
   readonly #heartbeat: Heartbeat;
-  /** Came behind the handshake, before there was a listener; undefined once the socket is read. */
+  /** Bytes that arrived after the handshake, before there was a listener; undefined once the socket is being read. */
   #unread: Buffer | undefined;
   #problem: string | undefined;
   #state: State = { kind: 'open' };
@@ -130,7 +130,7 @@ export class WebSocketChannel implements Channel {
     this.#startClosing({ code, reason });
   }
 
-  /** Ends at once; what was not sent yet and what was not taken yet is lost. */
+  /** Closes immediately; messages not yet sent or not yet delivered are lost. */
   destroy(problem: string): void {
     this.#inbox.close();
     this.#problem ??= problem;
@@ -139,11 +139,11 @@ export class WebSocketChannel implements Channel {
     this.#socket.destroy();
   }
 
-  /** To be called at regular intervals: ends the channel when the peer gave no sign of life since so many calls. */
+  /** Call at regular intervals: ends the channel when the peer has shown no sign of life for `maxUnanswered` calls. */
   ping(maxUnanswered: number): void {
     if (!this.#isOpen) return;
     if (!this.#heartbeat.ping(maxUnanswered)) return this.destroy('the peer did not answer a ping');
-    if (this.#inbox.isHolding) this.#heartbeat.heard();
+    if (this.#inbox.isHolding) this.#heartbeat.noteActivity();
   }
 
   get #isOpen(): boolean {
@@ -152,7 +152,7 @@ export class WebSocketChannel implements Channel {
 
   #readUnlessHolding(): void {
     if (this.#inbox.isHolding) return;
-    this.#heartbeat.heard();
+    this.#heartbeat.noteActivity();
     this.#read();
   }
 
@@ -162,7 +162,7 @@ export class WebSocketChannel implements Channel {
       this.#unread = undefined;
       this.#receiver.push(unread);
       this.#socket.on('data', (bytes: Buffer) => {
-        this.#heartbeat.heard();
+        this.#heartbeat.noteActivity();
         this.#receiver.push(bytes);
       });
       if (this.#inbox.isHolding && this.#isOpen) return void this.#socket.pause();
@@ -182,7 +182,7 @@ export class WebSocketChannel implements Channel {
     this.#socket.end();
   }
 
-  /** Sends a close unless one was sent, and waits for the peer's, which comes behind everything else that it has sent. */
+  /** Sends a close unless one was sent, and reads on until the peer's close, which follows everything else the peer has sent. */
   #startClosing(close: { readonly code?: number; readonly reason: string }): void {
     if (this.#isOpen) {
       const patience = this.#clock.afterIdle(closePatienceMs, () => this.#giveUp());
@@ -199,15 +199,15 @@ export class WebSocketChannel implements Channel {
 
   #giveUp(): void {
     if (this.#peerClose === undefined) return this.destroy('the peer did not answer the close');
-    this.#socket.destroy(); // it has, and only its connection is left over
+    this.#socket.destroy(); // it has answered, and only the connection remains
   }
 
-  /** A peer that ends without a close does not read on. */
+  /** A peer that ends its side without a close no longer reads. */
   #peerEnded(): void {
     if (this.#peerClose === undefined) this.#socket.destroy();
   }
 
-  /** Once both have closed, how the connection ends is of no interest. */
+  /** Once the peer has closed, it does not matter how the connection ends. */
   #failed(problem: string): void {
     if (this.#peerClose === undefined) this.#problem ??= problem;
     this.#socket.destroy();

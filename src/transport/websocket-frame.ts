@@ -1,5 +1,5 @@
-// The frames that either side of a WebSocket sends, RFC 6455 §5.2: whole, uncompressed, and a client's masked. One buffer
-// for each, so that one write sends it.
+// The frames that either side of a WebSocket sends, RFC 6455 §5.2: unfragmented, uncompressed, and masked if sent by a client. Each frame
+// is one buffer, so that one write sends it.
 
 import type { BinaryParts } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
@@ -9,39 +9,39 @@ import { binaryMark } from './websocket-message.js';
 
 export const opcodes = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
 
-/** Says that the first byte of a frame ends a message. */
+/** Bit of the first byte: this frame ends a message. */
 export const lastFragment = 0x80;
 
-/** Says that the second byte of a frame is followed by a masking key, behind the length. */
+/** Bit of the second byte: a masking key follows the length. */
 export const masked = 0x80;
 
 export const maskingKeyBytes = 4;
 
-/** A control frame has room for no more. */
+/** Longest payload of a control frame. */
 export const longestControlBytes = 125;
 
-/** Gives a new 32-bit number for every frame that a client masks. */
+/** Returns a new 32-bit number for every frame that a client masks. */
 export type MaskingKeys = () => number;
 
 const noBytes = new Uint8Array(0);
 
-/** A frame that is yet to be written, into a buffer of exactly this length. */
+/** A frame to be written into a buffer of exactly `length` bytes. */
 export interface UnwrittenFrame {
   readonly length: number;
   readonly write: (frame: Buffer) => void;
 }
 
-/** A whole text message; masked when there are keys. */
+/** A whole text message, masked if `keys` is given. */
 export function textFrame(text: string, keys?: MaskingKeys): UnwrittenFrame {
   return unwritten(opcodes.text, Buffer.byteLength(text), { keys, write: (frame, at) => void frame.write(text, at) });
 }
 
-/** The same of a text in parts. */
+/** Like `textFrame`, for a text in parts. */
 export function textFrameOf(parts: MessageParts, keys?: MaskingKeys): UnwrittenFrame {
   return unwritten(opcodes.text, partsLength(parts), { keys, write: (frame, at) => void writeParts(frame, at, parts) });
 }
 
-/** One of our binary frames as a whole binary message, its mark included. */
+/** One of our binary frames as a whole binary message, including its mark. */
 export function binaryFrame([head, body = noBytes]: BinaryParts, keys?: MaskingKeys): UnwrittenFrame {
   const write = (frame: Buffer, at: number): void => {
     frame[at] = binaryMark;
@@ -60,7 +60,7 @@ export function pongFrame(payload: Uint8Array, keys?: MaskingKeys): Uint8Array {
   return frameOf(opcodes.pong, payload.length, { keys, write: (frame, at) => frame.set(payload, at) });
 }
 
-/** Without a code when there is none; as much of the reason as there is room for. */
+/** Without a code, the payload is empty. A reason that is too long is truncated. */
 export function closeFrame(
   { code, reason }: { readonly code?: number; readonly reason: string },
   keys?: MaskingKeys,
@@ -77,7 +77,7 @@ export function closeFrame(
 
 interface Payload {
   readonly keys: MaskingKeys | undefined;
-  /** Puts it into the frame from there on. */
+  /** Writes the payload into the frame from position `at`. */
   readonly write: (frame: Buffer, at: number) => void;
 }
 
@@ -107,7 +107,7 @@ function maskFrame(frame: Buffer, { keyAt, key }: { readonly keyAt: number; read
   mask(frame.subarray(keyAt + maskingKeyBytes), key);
 }
 
-/** Lengths up to 125 stand in the second byte; 126 and 127 there announce two or eight bytes more. */
+/** The second byte holds lengths up to 125; 126 and 127 mean that the length is in the next two or eight bytes. */
 function headerLength(payloadBytes: number): number {
   return payloadBytes < 126 ? 2 : payloadBytes < 65_536 ? 4 : 10;
 }

@@ -1,4 +1,4 @@
-// The pings of a WebSocket, both ways (RFC 6455 §5.5.2 and §5.5.3): asks the peer for signs of life, and answers it without piling up.
+// WebSocket pings in both directions (RFC 6455 §5.5.2 and §5.5.3): probes the peer, and answers its pings without piling up pongs.
 
 import type { Duplex } from 'node:stream';
 import { type MaskingKeys, pingFrame, pongFrame } from './websocket-frame.js';
@@ -6,9 +6,9 @@ import { type MaskingKeys, pingFrame, pongFrame } from './websocket-frame.js';
 export class Heartbeat {
   readonly #socket: Duplex;
   readonly #keys: MaskingKeys | undefined;
-  #hasHeard = true;
+  #wasActive = true;
   #unansweredPings = 0;
-  /** `queued` while the last ping is behind bytes that the peer has not taken. */
+  /** `queued` while the last ping waits behind bytes that the peer has not read. */
   #ping: 'sent' | 'queued' = 'sent';
   #pong: { readonly kind: 'sent' } | { readonly kind: 'queued'; readonly next: Uint8Array | undefined } = { kind: 'sent' };
 
@@ -17,26 +17,26 @@ export class Heartbeat {
     this.#keys = keys;
   }
 
-  /** Something has come from the peer, or we keep it from coming. */
-  heard(): void {
-    this.#hasHeard = true;
+  /** To be called when the peer has sent something, or while we are not reading and so cannot know. */
+  noteActivity(): void {
+    this.#wasActive = true;
   }
 
   /**
-   * To be called at regular intervals; false when there was no sign of life since `maxUnanswered` calls. Calls are counted and not time, so
-   * that a peer is not blamed for a server that stood still.
+   * To be called at regular intervals; false when the peer has shown no sign of life for `maxUnanswered` calls. Counts calls instead of
+   * time, so that a peer is not cut off because this server stalled.
    */
   ping(maxUnanswered: number): boolean {
-    this.#unansweredPings = this.#hasHeard ? 0 : this.#unansweredPings + 1;
+    this.#unansweredPings = this.#wasActive ? 0 : this.#unansweredPings + 1;
     if (this.#unansweredPings >= maxUnanswered) return false;
-    this.#hasHeard = false;
+    this.#wasActive = false;
     if (this.#ping === 'queued') return true;
     this.#ping = 'queued';
     this.#socket.write(pingFrame(this.#keys), () => (this.#ping = 'sent'));
     return true;
   }
 
-  /** While an answer is queued, only the latest ping gets another one, as §5.5.3 allows. */
+  /** While a pong is queued, only the latest ping is answered next, as §5.5.3 allows. */
   answer(payload: Uint8Array): void {
     if (this.#pong.kind === 'queued') {
       this.#pong = { kind: 'queued', next: payload };

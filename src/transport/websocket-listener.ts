@@ -1,5 +1,5 @@
-// Accepts WebSocket connections and hands each on as a Channel, once `authorize` has let it in. Connections that begin with any other request
-// are handed to Node's HTTP, and stay there. Loads Node's TLS only when it is used.
+// Accepts WebSocket connections and passes on each as a Channel once `authorize` has admitted it. Connections that begin with any other
+// request are handed to node:http for good. Loads node:tls only when it is used.
 
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../base/clock.js';
@@ -14,10 +14,10 @@ import { awaitHead } from './request-head.js';
 import { isUpgrade, problemWithUpgrade, upgradeAnswer } from './websocket-handshake.js';
 import { WebSocketChannel } from './websocket-channel.js';
 
-/** Often enough to keep proxies from forgetting a connection, and as often as Codex does. */
+/** Often enough to keep proxies from dropping idle connections, and as often as Codex pings. */
 const defaultPingMs = 30_000;
 
-/** Who came in, and the subprotocol to be sent back if one of those offered is to be. */
+/** The identity of an admitted peer, and the offered subprotocol to send back, if any. */
 export interface Admission<Identity> {
   readonly ok: true;
   readonly identity: Identity;
@@ -26,23 +26,23 @@ export interface Admission<Identity> {
 
 export interface WebSocketListenerOptions<Identity> extends ConnectionShares {
   readonly endpoint: WebSocketEndpoint;
-  /** PEM; needed exactly when the endpoint is secure. */
+  /** PEM; required if and only if the endpoint is secure. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
-  /** A longer message closes its connection with code 1009. */
+  /** Longer messages close the connection with code 1009. */
   readonly maxMessageBytes: number;
   /**
-   * When a connection stops being one of an unauthenticated peer: with its upgrade, or, where `authorize` lets everybody in, when the
-   * owner of its channel calls `admit`. The first when absent.
+   * When a connection stops counting as unauthenticated: with its upgrade, or, where `authorize` admits every peer, when the owner of its
+   * channel calls `admit`. `onUpgrade` when absent.
    */
   readonly admission?: 'onUpgrade' | 'byOwner';
-  /** Asked about every upgrade before anything else is looked at; `address` is the peer's, without its port. */
+  /** Called for every upgrade before any other check; `address` is the peer's, without its port. */
   authorize(request: RequestHead, address: string): Admission<Identity> | Refusal;
-  /** Answers what is no upgrade, at the path / too; it was not authorized. Without it, one answer says what is here and closes. */
+  /** Answers every request that is not an upgrade, also at the path /, without authorization. When absent, a fixed text is sent. */
   readonly answer?: (request: RequestHead, address: string) => Answering;
-  /** Owns the channel from then on; nothing arrives before it listens. `admit` closes the channel when there is no room. */
+  /** Takes ownership of the channel; nothing is delivered before it has a listener. `admit` closes the channel when there is no room. */
   onChannel(channel: Channel, identity: Identity, admit: () => void): void;
   readonly pingMs?: number;
-  /** A peer that has given no sign of life for this long after a ping is cut off. */
+  /** A peer that has shown no sign of life for this long after a ping is cut off. */
   readonly silentMs: number;
   readonly clock?: Clock;
 }
@@ -54,11 +54,11 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
   const listening = new Listening<WebSocketChannel>(server, clock, options);
   server.on(endpoint.isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
     awaitHead(socket, clock, (request, bytes, head) => {
-      // A CONNECT leaves HTTP like an upgrade, and is refused like one.
+      // CONNECT would leave HTTP like an upgrade does, so it is refused like one.
       if (!isUpgrade(request) && request.method !== 'CONNECT') {
-        if (answer === undefined) return answerAndClose(socket, tellWhatIsHere(request), clock.now());
-        const answerPlain = (asked: RequestHead): Answering =>
-          isUpgrade(asked) ? lateUpgrade : answer(asked, addressOf(socket));
+        if (answer === undefined) return answerAndClose(socket, onlyWebSocketAnswer(request), clock.now());
+        const answerPlain = (later: RequestHead): Answering =>
+          isUpgrade(later) ? lateUpgrade : answer(later, addressOf(socket));
         return void serveHttp(socket, bytes, { clock, answer: answerPlain });
       }
       const verdict = judge(request, options.authorize(request, addressOf(socket)), listening);
@@ -81,7 +81,7 @@ export async function listenWebSocket<Identity>(options: WebSocketListenerOption
 }
 
 export class WebSocketListener {
-  /** With the port the system chose. */
+  /** Contains the actual port, even when the system chose it. */
   readonly endpoint: WebSocketEndpoint;
   readonly #listening: Listening<WebSocketChannel>;
   readonly #pinging: Timer;
@@ -97,7 +97,7 @@ export class WebSocketListener {
     return formatEndpoint(this.endpoint);
   }
 
-  /** Accepts nothing from now on; resolves when every connection is gone. */
+  /** Stops accepting connections; resolves when all are closed. */
   async close(options: CloseOptions): Promise<void> {
     this.#pinging.cancel();
     await this.#listening.close(options);
@@ -123,14 +123,14 @@ async function createServer({ endpoint, tls }: Pick<WebSocketListenerOptions<nev
   return server.on('tlsClientError', (_error, socket) => void socket.destroy());
 }
 
-/** Whether a request may become a WebSocket, and how it is refused when not. */
+/** Decides whether a request may become a WebSocket, or how it is refused. */
 function judge<Identity>(
   request: RequestHead,
   verdict: Admission<Identity> | Refusal,
   listening: Listening<WebSocketChannel>,
 ): Admission<Identity> | Refusal {
   if (!verdict.ok) return verdict;
-  if (pathOf(request) !== '/') return { ok: false, status: 404, text: whatIsHere };
+  if (pathOf(request) !== '/') return { ok: false, status: 404, text: onlyWebSocket };
   if (listening.isClosing) return { ok: false, status: 503, text: 'the server is stopping' };
   if (listening.isFull) return { ok: false, status: 503, text: listening.noRoom };
   return problemWithUpgrade(request) ?? verdict;
@@ -153,13 +153,13 @@ function startPinging(
   return { cancel: () => timer.cancel() };
 }
 
-/** What follows an upgrade is no HTTP, so the connection ends with it. */
-const lateUpgrade = plainAnswer(400, 'a WebSocket begins with the first request of its connection', { connection: 'close' });
+/** The bytes after an upgrade request are not HTTP, so the connection is closed. */
+const lateUpgrade = plainAnswer(400, 'a WebSocket upgrade must be the first request', { connection: 'close' });
 
-const whatIsHere = 'there is a WebSocket at the path / and nothing else';
+const onlyWebSocket = 'only a WebSocket is served here, at the path /';
 
-function tellWhatIsHere(request: RequestHead): HttpAnswer {
-  return plainAnswer(pathOf(request) === '/' ? 400 : 404, whatIsHere);
+function onlyWebSocketAnswer(request: RequestHead): HttpAnswer {
+  return plainAnswer(pathOf(request) === '/' ? 400 : 404, onlyWebSocket);
 }
 
 function pathOf({ url }: RequestHead): string | undefined {

@@ -1,26 +1,26 @@
-// What our messages and endings look like on a WebSocket, for both sides. Knows no socket.
+// How our messages and closes are encoded on a WebSocket, for both sides. Knows no socket.
 
 import type { BinaryParts, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 
-/** Tells our binary frames from everything else, here and on a stream: no JSON text starts with it. */
+/** First byte of our binary frames, here and on a stream. No JSON text starts with it. */
 export const binaryMark = 0x01;
 
-/** Sent with a close that has a problem; from the range that programs, browsers included, may use as they like. */
+/** Close code when there is a problem; from the range for private use, which browsers allow too. */
 const problemCode = 4000;
 
-/** RFC 6455 §7.4.1: a server that goes down. Browsers say it too, when their page is left. */
+/** RFC 6455 §7.4.1: a server is shutting down. Browsers also send it when the user leaves the page. */
 const goingAwayCode = 1001;
 
-/** A close frame has room for no more. */
+/** Longest reason that fits into a close frame. */
 const longestReasonBytes = 123;
 
-/** Normal, and no code at all. */
+/** Normal closure, and a close without a code. */
 const goodOrderCodes = [1000, 1005];
 
-/** Gave no close frame: the connection broke. */
+/** No close frame was received: the connection broke. */
 export const brokenCode = 1006;
 
-/** A binary message is one of our frames if the mark comes first, else it may hold JSON text. */
+/** A binary message that starts with the mark is one of our frames; any other may hold JSON text. */
 export function readBinaryMessage(bytes: Uint8Array, listener: ChannelListener): void {
   const [first] = bytes;
   if (first === binaryMark) return listener.binary(bytes.subarray(1));
@@ -30,16 +30,16 @@ export function readBinaryMessage(bytes: Uint8Array, listener: ChannelListener):
   listener.message(text);
 }
 
-/** Undefined for invalid UTF-8. Runs in browsers too, where the faster utf8.ts does not. Keeps a byte order mark, which is no JSON. */
+/** Undefined for invalid UTF-8. Unlike the faster utf8.ts, this runs in browsers too. Keeps a byte order mark, which is not valid JSON. */
 function validText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return undefined; // a TypeError, for nothing but invalid bytes
+    return undefined; // a TypeError, which only invalid bytes cause
   }
 }
 
-/** An opening brace and white space. */
+/** The opening brace and JSON whitespace. */
 const jsonStarts = [0x7b, 0x20, 0x09, 0x0d, 0x0a];
 
 function startOf(first: number | undefined): string {
@@ -56,7 +56,7 @@ export function binaryMessage([head, body = new Uint8Array(0)]: BinaryParts): Ui
   return message;
 }
 
-/** The arguments of a close, with as much of the problem as there is room for. */
+/** The arguments of a close. A problem that is too long is truncated. */
 export function closeArguments(
   problem: string | undefined,
   sense: 'goodbye' | undefined,
@@ -66,7 +66,7 @@ export function closeArguments(
   return [sense === 'goodbye' ? goingAwayCode : problemCode, problem.slice(0, read)];
 }
 
-/** What the end is called when this side has no problem of its own to name. */
+/** How the channel ended, when this side has no problem to report itself. */
 export function endOfWebSocket(code: number, reason: string): ChannelEnd {
   if (goodOrderCodes.includes(code)) return {};
   if (code === goingAwayCode) return { ...(reason === '' ? {} : { problem: asOneLine(reason) }), isFinal: true };
@@ -74,7 +74,7 @@ export function endOfWebSocket(code: number, reason: string): ChannelEnd {
   return { problem: `closed by the peer: ${reason === '' ? `code ${code}` : `${asOneLine(reason)} (${code})`}` };
 }
 
-/** The peer's own words end up in logs and on terminals: as much as fits a close frame, and nothing that moves a cursor or ends a line. */
+/** The reason ends up in logs and on terminals, so it is limited in length and loses characters that move a cursor or end a line. */
 function asOneLine(reason: string): string {
   return reason.slice(0, longestReasonBytes).replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }

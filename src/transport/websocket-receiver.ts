@@ -1,5 +1,5 @@
-// Reads what comes over a WebSocket, RFC 6455 §5: frames in whatever pieces they arrive, put together to messages. Knows no socket,
-// and answers nothing: what a ping, a close or a broken rule is answered with is the channel's business.
+// Reads WebSocket frames, RFC 6455 §5, from arbitrary chunks of bytes and assembles them into messages. Knows no socket and answers
+// nothing: the channel decides how to answer a ping, a close or a protocol violation.
 
 import { mask } from './masking.js';
 import { Pieces } from './pieces.js';
@@ -7,33 +7,33 @@ import { decodeUtf8 } from './utf8.js';
 import { lastFragment, longestControlBytes, masked, maskingKeyBytes, opcodes } from './websocket-frame.js';
 
 export interface ReceiverOptions {
-  /** Clients mask everything, servers nothing. */
+  /** Clients mask every frame, servers none. */
   readonly peer: 'client' | 'server';
   readonly maxMessageBytes: number;
 }
 
-/** What has been read, in order. After `closing` or `broken` nothing more is. */
+/** Called in order. Nothing is called after `closing` or `broken`. */
 export interface ReceiverListener {
   text(text: string): void;
-  /** A view: whoever keeps the bytes copies them. */
+  /** The bytes are a view; copy them to keep them. */
   binary(bytes: Uint8Array): void;
   ping(payload: Uint8Array): void;
   pong(): void;
-  /** The peer's close; code 1005 when it gave none. */
+  /** The peer's close; code 1005 when it sent none. */
   closing(code: number, reason: string): void;
-  /** The peer broke a rule; the code is what to close with. */
+  /** The peer violated the protocol; `code` is the code to close with. */
   broken(code: number, problem: string): void;
 }
 
 export const closeCodes = { none: 1005, protocolError: 1002, invalidText: 1007, tooLong: 1009 } as const;
 
-/** Two bytes, eight of length, and a key. */
+/** Two bytes, eight bytes of length, and a key. */
 const longestHeaderBytes = 14;
 
-/** Bits that only extensions use, and there are none. */
+/** Bits that only extensions use; we negotiate none. */
 const reservedBits = 0x70;
 
-/** Of a length of eight bytes: it means nothing either. */
+/** The highest bit of an eight-byte length, which must be 0. */
 const highestBit = 0x80;
 
 const knownOpcodes: ReadonlySet<number> = new Set(Object.values(opcodes));
@@ -53,20 +53,20 @@ export class WebSocketReceiver {
   readonly #maxMessageBytes: number;
   readonly #listener: ReceiverListener;
   readonly #header = Buffer.alloc(longestHeaderBytes);
-  /** How much of the header is there, and how much there will be as far as is known. */
+  /** How much of the header has arrived, and its full length as far as it is known. */
   #headerBytes = 0;
   #headerLength = 2;
-  /** Of the frame whose payload is being read. */
+  /** The frame whose payload is being read. */
   #opcode = 0;
   #isLast = false;
   #key = 0;
-  /** Bytes of the payload yet to come; undefined while a header is being read. */
+  /** Payload bytes still to arrive; undefined while a header is being read. */
   #left: number | undefined;
-  /** What the message under way is; undefined between messages. */
+  /** Kind of the current message; undefined between messages. */
   #message: 'text' | 'binary' | undefined;
   readonly #pieces = new Pieces();
   readonly #controlPieces = new Pieces();
-  #isOver = false;
+  #hasEnded = false;
 
   constructor({ peer, maxMessageBytes }: ReceiverOptions, listener: ReceiverListener) {
     this.#isPeerMasking = peer === 'client';
@@ -74,14 +74,14 @@ export class WebSocketReceiver {
     this.#listener = listener;
   }
 
-  /** Changes the bytes of masked payloads and keeps views of them: they belong to the receiver from now on. */
+  /** Takes ownership of the bytes: unmasks them in place and keeps views of them. */
   push(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length && !this.#isOver;) {
+    for (let at = 0; at < bytes.length && !this.#hasEnded;) {
       at = this.#left === undefined ? this.#readHeader(bytes, at) : this.#readPayload(bytes, at, this.#left);
     }
   }
 
-  /** Byte by byte, since it has few and may come in pieces. Returns where the next part begins. */
+  /** Reads byte by byte, because a header is short and may arrive in pieces. Returns where the next part begins. */
   #readHeader(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.length;) {
       this.#header[this.#headerBytes] = bytes[at] ?? 0;
@@ -126,7 +126,7 @@ export class WebSocketReceiver {
     else this.#left = length;
   }
 
-  /** A length need not be in its shortest form: nothing depends on it, and whoever sends it otherwise is understood all the same. */
+  /** Accepts lengths that are not in their shortest form: nothing depends on it, and the meaning is clear. */
   #payloadLength(second: number): number {
     switch (extraLengthBytes(second)) {
       case 2:
@@ -139,8 +139,8 @@ export class WebSocketReceiver {
   }
 
   #problemWith({ opcode, isLast, isMasked, hasReservedBits, length }: FrameHeader): string | undefined {
-    if (hasReservedBits) return 'a frame has bits set that mean nothing';
-    if (isMasked !== this.#isPeerMasking) return `a frame is ${isMasked ? 'masked, and a server masks nothing' : 'not masked'}`;
+    if (hasReservedBits) return 'a frame has reserved bits set';
+    if (isMasked !== this.#isPeerMasking) return `a frame is ${isMasked ? 'masked, but a server must not mask' : 'not masked'}`;
     if (!knownOpcodes.has(opcode)) return `a frame has the unknown opcode ${opcode}`;
     if (isControl(opcode)) {
       if (!isLast) return 'a control frame is fragmented';
@@ -148,7 +148,7 @@ export class WebSocketReceiver {
     }
     const isContinued = opcode === opcodes.continuation;
     if (isContinued === (this.#message !== undefined)) return undefined;
-    return isContinued ? 'a frame continues no message' : 'a message begins before the last one has ended';
+    return isContinued ? 'a continuation frame has no message to continue' : 'a message begins before the previous one has ended';
   }
 
   #readPayload(bytes: Uint8Array, from: number, left: number): number {
@@ -172,7 +172,7 @@ export class WebSocketReceiver {
     this.#message = undefined;
     if (kind === 'binary') return this.#listener.binary(message);
     const text = decodeUtf8(message);
-    if (text === undefined) return this.#break(closeCodes.invalidText, 'a text message holds invalid UTF-8');
+    if (text === undefined) return this.#break(closeCodes.invalidText, 'a text message is not valid UTF-8');
     this.#listener.text(text);
   }
 
@@ -192,10 +192,10 @@ export class WebSocketReceiver {
     if (high === undefined) return this.#end(() => this.#listener.closing(closeCodes.none, ''));
     const code = low === undefined ? undefined : high * 256 + low;
     if (code === undefined || !isCloseCode(code)) {
-      return this.#break(closeCodes.protocolError, `a close has ${code === undefined ? 'half a code' : `the code ${code}`}`);
+      return this.#break(closeCodes.protocolError, `a close frame has ${code === undefined ? 'half a code' : `code ${code}`}`);
     }
     const reason = decodeUtf8(payload.subarray(2));
-    if (reason === undefined) return this.#break(closeCodes.invalidText, 'the reason of a close holds invalid UTF-8');
+    if (reason === undefined) return this.#break(closeCodes.invalidText, 'the reason of a close frame is not valid UTF-8');
     this.#end(() => this.#listener.closing(code, reason));
   }
 
@@ -203,10 +203,10 @@ export class WebSocketReceiver {
     this.#end(() => this.#listener.broken(code, problem));
   }
 
-  #end(tell: () => void): void {
-    this.#isOver = true;
+  #end(notify: () => void): void {
+    this.#hasEnded = true;
     this.#pieces.clear();
-    tell();
+    notify();
   }
 }
 
@@ -225,7 +225,7 @@ function isControl(opcode: number): boolean {
   return opcode >= opcodes.close;
 }
 
-/** Those of RFC 6455 §7.4.1 and of the registry that may be sent, and those that programs may use as they like. */
+/** The codes of RFC 6455 §7.4.1 and of the IANA registry that may be sent, and those for libraries and private use. */
 function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
 }

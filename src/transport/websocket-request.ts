@@ -1,4 +1,4 @@
-// The client's handshake of a WebSocket in Node: headers go with it, a refusal's words come back. Loads Node's HTTP when it is used.
+// The client's WebSocket handshake in Node. Unlike a browser's, it sends headers and reports the text of a refusal. Loads node:http on use.
 
 import { randomBytes, randomFillSync } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,18 +13,18 @@ import type { MaskingKeys } from './websocket-frame.js';
 import { acceptKey, webSocketVersion } from './websocket-handshake.js';
 import { WebSocketChannel } from './websocket-channel.js';
 
-/** As much of a refusal's text as an error message has room for. */
+/** Longest part of a refusal's text that is put into an error message, in characters. */
 const refusalTextLength = 500;
 
 export interface WebSocketRequestOptions {
   readonly headers: Readonly<Record<string, string>>;
-  /** PEM of the authority to trust instead of the usual ones. */
+  /** PEM of the certificate authority to trust instead of the default ones. */
   readonly ca: string | Buffer | undefined;
   readonly maxMessageBytes: number;
   readonly clock: Clock;
 }
 
-/** A connection under way. */
+/** A connection being opened. */
 export interface Attempt {
   /** Rejects with a ConnectError. */
   readonly opened: Promise<Channel>;
@@ -36,7 +36,7 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
   const { headers, ca, maxMessageBytes, clock } = options;
   const peer = formatEndpoint(endpoint);
   const key = randomBytes(16).toString('base64');
-  const asked = request({
+  const upgrade = request({
     host: endpoint.host,
     port: endpoint.port,
     headers: {
@@ -50,13 +50,13 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
     ...(ca === undefined ? {} : { ca }),
   });
   const opened = deferred<Channel>();
-  asked.on('error', (error) => opened.reject(connectError(peer, problemOf(error), error)));
-  asked.on('response', (response) => {
+  upgrade.on('error', (error) => opened.reject(connectError(peer, problemOf(error), error)));
+  upgrade.on('response', (response) => {
     void refusalIn(response).then((text) =>
       opened.reject(new ConnectError(`${peer} refused the connection: ${text}`, { status: response.statusCode })),
     );
   });
-  asked.on('upgrade', (response: IncomingMessage, socket: Socket, head: Buffer) => {
+  upgrade.on('upgrade', (response: IncomingMessage, socket: Socket, head: Buffer) => {
     const problem = problemWithAnswer(response, key);
     if (problem !== undefined) {
       socket.destroy();
@@ -67,18 +67,18 @@ export async function requestWebSocket(endpoint: WebSocketEndpoint, options: Web
     const role = { kind: 'client', keys: maskingKeys() } as const;
     opened.resolve(new WebSocketChannel({ socket, role, head, peer, maxMessageBytes, clock }));
   });
-  asked.end();
-  return { opened: opened.promise, giveUp: () => void asked.destroy() };
+  upgrade.end();
+  return { opened: opened.promise, giveUp: () => void upgrade.destroy() };
 }
 
 function problemWithAnswer({ statusCode, headers }: IncomingMessage, key: string): string | undefined {
-  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== 'websocket') return 'the answer is no upgrade to a WebSocket';
-  if (headers['sec-websocket-accept'] !== acceptKey(key)) return 'the answer is not to our key';
-  const unasked = (['sec-websocket-protocol', 'sec-websocket-extensions'] as const).find((name) => headers[name] !== undefined);
-  return unasked === undefined ? undefined : `the answer has ${unasked}, which nobody asked for`;
+  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== 'websocket') return 'the response is not a WebSocket upgrade';
+  if (headers['sec-websocket-accept'] !== acceptKey(key)) return 'the response does not match our Sec-WebSocket-Key';
+  const extra = (['sec-websocket-protocol', 'sec-websocket-extensions'] as const).find((name) => headers[name] !== undefined);
+  return extra === undefined ? undefined : `the response has ${extra}, which was not requested`;
 }
 
-/** Random numbers are drawn by the thousand: one at a time takes ten times as long. */
+/** Generates random numbers in batches of 1024, because one at a time takes ten times as long. */
 function maskingKeys(): MaskingKeys {
   const numbers = new Int32Array(1024);
   let next = numbers.length;
@@ -92,7 +92,7 @@ function maskingKeys(): MaskingKeys {
   };
 }
 
-/** The status, and as much of the text as is worth showing. */
+/** The status and the text, truncated. */
 async function refusalIn(response: IncomingMessage): Promise<string> {
   let text = '';
   response.setEncoding('utf8');
@@ -101,7 +101,7 @@ async function refusalIn(response: IncomingMessage): Promise<string> {
   return `${response.statusCode ?? 0} ${text}`.trim();
 }
 
-/** A name with several addresses fails once for each, and the whole has no message of its own. */
+/** A name with several addresses fails once for each, with an AggregateError that has no message. */
 function problemOf(error: Error): string {
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
   return errors.map((each) => (each instanceof Error ? each.message : String(each))).join(', ');

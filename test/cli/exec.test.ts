@@ -295,7 +295,7 @@ describe('sluice exec', () => {
       await once(listener, 'listening');
       const { status, stderr } = await sluice(['exec', '--connect', `unix://${path}`, '-C', '/', '--', 'cat'], { input: 'x' });
       assert.equal(status, 125);
-      assert.match(stderr, /^sluice: the end of a pipe’s stdin cannot be had from this server, which is not Sluice\n$/);
+      assert.match(stderr, /^sluice: this server, which is not Sluice, does not support closing the stdin of a pipe\n$/);
       listener.close();
     });
 

@@ -1,4 +1,4 @@
-// The yield window: what ends it, what it gives, and that the next read goes on where it stopped.
+// The yield window: what ends it, what it returns, and that the next read continues where it stopped.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,7 +15,7 @@ function open(clock: Clock = new FakeClock()) {
   return { source, queue, collect };
 }
 
-/** A collection whose end the test watches: undefined while it goes on, then '<ms> <reason> <text>'. */
+/** Watches a collection: `end` is absent while it continues, then '<ms> <reason> <text>'. */
 function watch(clock: FakeClock, collecting: Promise<Collected>) {
   const watched: { end?: string } = {};
   void collecting.then(({ reason, text }) => (watched.end = `${clock.now()} ${reason} ${text}`));
@@ -32,7 +32,7 @@ describe('a window ends', () => {
     assert.deepEqual(watched, { end: '1000 deadline ' });
   });
 
-  test('at the deadline with what came until then', async () => {
+  test('at the deadline with the output so far', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     const watched = watch(clock, collect());
@@ -62,7 +62,7 @@ describe('a window ends', () => {
     assert.deepEqual([reason, text], ['deadline', '.'.repeat(11)]);
   });
 
-  test('with everything that is there when there is no time at all', async () => {
+  test('with all available output when the deadline is 0', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     for (const text of ['a', 'b', 'c']) source.output('stdout', text);
@@ -71,7 +71,7 @@ describe('a window ends', () => {
     assert.deepEqual(watched, { end: '0 deadline abc' });
   });
 
-  test('after a silence, counted from the last output', async () => {
+  test('after a silence, measured from the last output', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     const watched = watch(clock, collect({ quietMs: 50 }));
@@ -94,7 +94,7 @@ describe('a window ends', () => {
     assert.deepEqual(watched, { end: '350 quiet first' });
   });
 
-  test('at the deadline when the silence would take longer', async () => {
+  test('at the deadline when the silence would end later', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     const watched = watch(clock, collect({ deadlineMs: 60, quietMs: 50 }));
@@ -104,7 +104,7 @@ describe('a window ends', () => {
     assert.deepEqual(watched, { end: '60 deadline x' });
   });
 
-  test('at the exit, and then at the close, and then at once', async () => {
+  test('at the exit, the next at the close, and later ones at once', async () => {
     const { source, collect } = open();
     source.output('stdout', 'a');
     source.exited();
@@ -144,7 +144,7 @@ describe('a text ends the window', () => {
     assert.deepEqual(rest, { text: 'not yet, ready> more', droppedBytes: 0, reason: 'text', match: 'ready>' });
   });
 
-  test('when one of its characters is cut in two', async () => {
+  test('when one of its characters is split over two chunks', async () => {
     const { source, collect } = open();
     const bytes = new TextEncoder().encode('→ ok');
     source.output('stdout', bytes.slice(0, 2));
@@ -152,7 +152,7 @@ describe('a text ends the window', () => {
     assert.deepEqual(found(await collect({ text: '→ ok' })), ['text', '→ ok']);
   });
 
-  test('only when one stream has all of it', async () => {
+  test('only when one stream contains all of it', async () => {
     const { source, collect } = open();
     source.output('stdout', 'rea');
     source.output('stderr', 'dy');
@@ -168,7 +168,7 @@ describe('a text ends the window', () => {
     assert.deepEqual(found(await collect({ text: 'ready' })), ['text', 'ready']);
   });
 
-  test('when it matches a pattern, whatever its flags and wherever it was used before', async () => {
+  test('when it matches a pattern, whatever its flags and lastIndex', async () => {
     for (const pattern of [/port (\d+)/, /port (\d+)/g, /port (\d+)/y, /PORT (\d+)/gi]) {
       const { source, collect } = open();
       pattern.lastIndex = 5;
@@ -177,13 +177,13 @@ describe('a text ends the window', () => {
     }
   });
 
-  test('also when it is in what is too much to keep', async () => {
+  test('even if it is in output that is dropped', async () => {
     const { source, collect } = open();
     source.output('stdout', `ready${'.'.repeat(100)}`);
     assert.deepEqual(found(await collect({ text: 'ready', maxBytes: 10 })), ['text', 'ready']);
   });
 
-  test('also when it is longer than what is kept', async () => {
+  test('even if it is longer than the output that is kept', async () => {
     const { source, collect } = open();
     source.output('stdout', 'long ');
     source.output('stdout', 'text');
@@ -192,7 +192,7 @@ describe('a text ends the window', () => {
 });
 
 describe('too much output', () => {
-  /** The window of what these chunks leave, as texts. */
+  /** What a window keeps of these chunks, as texts. */
   async function kept(maxBytes: number, ...texts: string[]) {
     const { source, collect } = open();
     for (const text of texts) source.output('stdout', text);
@@ -209,19 +209,19 @@ describe('too much output', () => {
     assert.deepEqual(await kept(6, 'aaa', 'bbb'), { chunks: ['aaa', 'bbb'], text: 'aaabbb', droppedBytes: 0 });
   });
 
-  test('keeps the end of a chunk that is too long by itself', async () => {
+  test('keeps the end of a chunk that exceeds the limit alone', async () => {
     assert.deepEqual(await kept(4, 'abcdefgh', 'ij'), { chunks: ['gh', 'ij'], text: 'ghij', droppedBytes: 6 });
   });
 
-  test('keeps nothing when nothing may be kept', async () => {
+  test('keeps nothing when the limit is 0', async () => {
     assert.deepEqual(await kept(0, 'abc', 'def'), { chunks: [], text: '', droppedBytes: 6 });
   });
 
-  test('keeps as many bytes as allowed, not as many characters', async () => {
+  test('is limited in bytes, not in characters', async () => {
     assert.deepEqual(await kept(4, 'ééé'), { chunks: ['éé'], text: 'éé', droppedBytes: 2 });
   });
 
-  test('is quiet like any other', async () => {
+  test('still counts for the silence when nothing is kept', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     source.output('stdout', 'abc');
@@ -230,7 +230,7 @@ describe('too much output', () => {
     assert.deepEqual(watched, { end: '50 quiet ' });
   });
 
-  test('that was missing before it came is counted too', async () => {
+  test('includes bytes that were already missing on arrival', async () => {
     const { source, collect } = open();
     source.output('stdout', 'abc', 10);
     source.output('stderr', 'def', 5);
@@ -240,7 +240,7 @@ describe('too much output', () => {
 });
 
 describe('the next read', () => {
-  test('has what came after a window that ended for lack of time', async () => {
+  test('has the output that arrives after a window ended at its deadline', async () => {
     const clock = new FakeClock();
     const { source, collect } = open(clock);
     const first = collect({ deadlineMs: 10 });
@@ -251,7 +251,7 @@ describe('the next read', () => {
     assert.deepEqual([one.text, one.reason, other.text, other.reason], ['', 'deadline', 'late', 'exited']);
   });
 
-  test('goes on after the chunk that had the text', async () => {
+  test('continues after the chunk that contained the text', async () => {
     const { source, queue, collect } = open();
     source.output('stdout', 'ready');
     source.output('stdout', 'after');
@@ -261,7 +261,7 @@ describe('the next read', () => {
   });
 });
 
-test('the text has each stream decoded on its own and leaves out an unfinished character', async () => {
+test('each stream of the text is decoded separately, and an incomplete character is left out', async () => {
   const { source, collect } = open();
   const euro = new TextEncoder().encode('€');
   source.output('stdout', euro.slice(0, 1));

@@ -1,4 +1,4 @@
-// The client as a browser has it: over a WebSocket that cannot be paused and takes no headers.
+// The client as in a browser: over a WebSocket that cannot be paused and cannot send headers.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const world = globalThis as { WebSocket?: unknown };
 
 describe('a client over a browser’s WebSocket', () => {
   const own = world.WebSocket;
-  before(() => (world.WebSocket = WebSocket)); // Node before 22 has none, and a later one keeps its sockets for a while
+  before(() => (world.WebSocket = WebSocket)); // Node before 22 has no WebSocket, and later ones keep their sockets open for a while
   after(() => (world.WebSocket = own));
   guardAgainstLeaks();
 
@@ -27,7 +27,7 @@ describe('a client over a browser’s WebSocket', () => {
     assert.equal(stdout.text, 'there and back');
   });
 
-  test('shows its token as a subprotocol, and is refused with another', async () => {
+  test('sends its token as a subprotocol, and is refused with a wrong one', async () => {
     using folder = scratchFolder();
     const token = 'token-of-length?>~';
     await using server = await SluiceServer.start('websocket', ['--token-file', folder.write('token', token)]);
@@ -36,7 +36,7 @@ describe('a client over a browser’s WebSocket', () => {
     await assert.rejects(connectWebSocket(server.url, { token: 'guess' }), /could not connect to ws:/);
   });
 
-  test('comes back to its session when the connection is cut, and misses nothing', async () => {
+  test('resumes its session when the connection is cut, without losing output', async () => {
     await using server = await SluiceServer.start('websocket');
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connectWebSocket(proxy.url);
@@ -49,7 +49,7 @@ describe('a client over a browser’s WebSocket', () => {
     assert.equal(ending.reason, 'exited');
   });
 
-  test('gives up a server that does not answer', async () => {
+  test('gives up on a server that does not answer', async () => {
     const silent = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const url = `ws://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -58,8 +58,8 @@ describe('a client over a browser’s WebSocket', () => {
     await once(silent, 'close');
   });
 
-  test('says so where there is no WebSocket', async () => {
+  test('fails with a clear error where there is no WebSocket', async () => {
     delete world.WebSocket;
-    await assert.rejects(connectWebSocket('ws://127.0.0.1:1'), /there is no WebSocket here/);
+    await assert.rejects(connectWebSocket('ws://127.0.0.1:1'), /this runtime has no WebSocket/);
   });
 });

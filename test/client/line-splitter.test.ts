@@ -1,4 +1,4 @@
-// Bytes to lines: the same lines however the bytes arrive, no character damaged, no line too long.
+// Splitting bytes into lines: the same lines however the bytes are chunked, no character damaged, no line too long.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,13 +7,13 @@ import { LineSplitter, type SplitLine } from '#src/client/line-splitter.js';
 
 const unlimited = 1024 * 1024;
 
-/** The lines of these chunks, and what is left at the end. */
+/** The lines of these chunks, including the rest at the end. */
 function split(chunks: readonly Uint8Array[], maxLineBytes = unlimited): SplitLine[] {
   const splitter = new LineSplitter(maxLineBytes);
   return [...chunks.flatMap((chunk) => [...splitter.push(chunk)]), ...splitter.flush()];
 }
 
-/** The lines in short: a whole line as it is, a cut one with a hyphen, the last without a line feed with a dot. */
+/** A short form: a whole line as it is, a cut one with a hyphen, a last one without line feed with a dot. */
 function brief(lines: readonly SplitLine[]): string[] {
   const signs = { newline: '', cut: '-', end: '.' };
   return lines.map(({ text, ending }) => text + signs[ending]);
@@ -21,14 +21,14 @@ function brief(lines: readonly SplitLine[]): string[] {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** Bytes cut into chunks at random places. */
+/** Bytes cut into chunks at random positions. */
 const chunked = (bytes: fc.Arbitrary<Uint8Array>) =>
   fc.tuple(bytes, fc.array(fc.nat(1_000))).map(([whole, cuts]) => {
     const places = [0, ...cuts.map((cut) => cut % (whole.length + 1)).toSorted((one, other) => one - other), whole.length];
     return places.slice(1).map((end, at) => whole.slice(places[at], end));
   });
 
-/** Text with what matters here: line ends, characters of every length, the byte order mark. */
+/** Text with many special cases: line ends, characters of every length, the byte order mark. */
 const text = fc.string({
   unit: fc.oneof(fc.constantFrom('\n', '\r', '\r\n', 'é', '€', '😀', '\ufeff', 'a'), fc.string({ unit: 'binary', maxLength: 1 })),
 });
@@ -47,18 +47,18 @@ describe('lines', () => {
     assert.deepEqual(brief(split([bytesOf('one\r\n\r\na\rb\r\r\n')])), ['one', '', 'a\rb\r']);
   });
 
-  test('that the output ends without a line feed are told apart', () => {
+  test('without a line feed at the end of the output are marked', () => {
     assert.deepEqual(split([bytesOf('one\ntwo\r')]), [
       { text: 'one', ending: 'newline' },
       { text: 'two\r', ending: 'end' },
     ]);
   });
 
-  test('are none when there is no output', () => {
+  test('are absent when there is no output', () => {
     assert.deepEqual(split([new Uint8Array()]), []);
   });
 
-  test('keep a byte order mark, wherever they have it', () => {
+  test('keep byte order marks', () => {
     assert.deepEqual(brief(split([bytesOf('\ufeffone\n\ufefftwo\n')])), ['\ufeffone', '\ufefftwo']);
   });
 
@@ -66,7 +66,7 @@ describe('lines', () => {
     assert.deepEqual(brief(split([Uint8Array.of(0x61, 0xff, 0x62, 0x0a)])), ['a\ufffdb']);
   });
 
-  test('come as soon as their line feed does', () => {
+  test('are returned as soon as their line feed arrives', () => {
     const splitter = new LineSplitter(unlimited);
     assert.deepEqual(
       ['on', 'e\ntw', '', 'o\n'].map((piece) => brief([...splitter.push(bytesOf(piece))])),
@@ -74,7 +74,7 @@ describe('lines', () => {
     );
   });
 
-  test('are the same when the pieces come in one buffer that is used again', () => {
+  test('are the same when the caller reuses one buffer for all chunks', () => {
     const splitter = new LineSplitter(unlimited);
     const buffer = Buffer.alloc(3);
     const lines = ['abc', 'de\n'].flatMap((piece) => {
@@ -84,7 +84,7 @@ describe('lines', () => {
     assert.deepEqual(brief(lines), ['abcde']);
   });
 
-  test('are those of the whole text, whatever the bytes and however they arrive', () => {
+  test('are those of the whole text, for any bytes and any chunks', () => {
     fc.assert(
       fc.property(chunked(bytes), (chunks) => {
         const whole = Buffer.concat(chunks);
@@ -101,7 +101,7 @@ describe('lines', () => {
 });
 
 describe('a long line', () => {
-  test('is cut at the limit and told so', () => {
+  test('is cut at the limit, and its pieces are marked', () => {
     assert.deepEqual(brief(split([bytesOf('abcdefghij\nk\n')], 4)), ['abcd-', 'efgh-', 'ij', 'k']);
   });
 
@@ -109,19 +109,19 @@ describe('a long line', () => {
     assert.deepEqual(brief(split([bytesOf('abcd\nefgh')], 4)), ['abcd', 'efgh.']);
   });
 
-  test('of exactly the limit is whole when its line feed comes later', () => {
+  test('of exactly the limit is whole when its line feed arrives later', () => {
     assert.deepEqual(brief(split([bytesOf('abcd'), bytesOf('\n'), bytesOf('efgh'), bytesOf('i')], 4)), ['abcd', 'efgh-', 'i.']);
   });
 
-  test('is cut before a character that would not fit, not inside it', () => {
+  test('is cut before a character that does not fit, not inside it', () => {
     assert.deepEqual(brief(split([bytesOf('ab€cd😀\n')], 4)), ['ab-', '€c-', 'd-', '😀']);
   });
 
-  test('is cut after a stray continuation byte as after any other', () => {
+  test('may be cut after a stray continuation byte', () => {
     assert.deepEqual(brief(split([Uint8Array.of(0x80, 0x80, 0x80, 0x80, 0x61, 0x0a)], 4)), ['\ufffd'.repeat(4) + '-', 'a']);
   });
 
-  test('cut in a buffer that is used again keeps its rest', () => {
+  test('keeps its rest when the caller reuses the buffer', () => {
     const splitter = new LineSplitter(4);
     const buffer = Buffer.from('ab€');
     const lines = [...splitter.push(buffer)];
@@ -129,7 +129,7 @@ describe('a long line', () => {
     assert.deepEqual(brief([...lines, ...splitter.flush()]), ['ab-', '€.']);
   });
 
-  test('comes in pieces that are within the limit and together are the line, however it arrives', () => {
+  test('is split into pieces within the limit that join to the line, for any chunks', () => {
     fc.assert(
       fc.property(chunked(text.map(bytesOf)), fc.integer({ min: 4, max: 12 }), (chunks, maxLineBytes) => {
         const lines = split(chunks, maxLineBytes);
@@ -143,7 +143,7 @@ describe('a long line', () => {
     );
   });
 
-  test('needs a limit that has room for a character', () => {
+  test('needs a limit of at least one character', () => {
     assert.deepEqual(
       [0, 3, -1, NaN].map((limit) => messageOf(() => new LineSplitter(limit))),
       [0, 3, -1, NaN].map((limit) => `maxLineBytes must be at least 4, the length of the longest character, got ${limit}`),
@@ -151,7 +151,7 @@ describe('a long line', () => {
   });
 });
 
-/** Cut pieces put together again. */
+/** Joins cut pieces into whole lines. */
 function rejoined(lines: readonly SplitLine[]): SplitLine[] {
   const whole: SplitLine[] = [];
   let begun = '';
@@ -164,7 +164,7 @@ function rejoined(lines: readonly SplitLine[]): SplitLine[] {
   return whole;
 }
 
-/** Bytes between line feeds, one character per byte; the last may be empty. */
+/** The bytes between line feeds, one character per byte; the last line may be empty. */
 function latin1Lines(whole: Uint8Array): string[] {
   return Buffer.from(whole).toString('latin1').split('\n');
 }

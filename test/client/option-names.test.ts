@@ -1,12 +1,12 @@
-// One name for one thing: what is fed to a command is its `input`, whichever call runs it.
+// One name for one thing: the option for a command's stdin is `input` in every call.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type ExecOptions, type RunOptions, connectInProcess, run } from '#src/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
-/** What the compiler says of options with a `stdin`. This file does not compile when it takes them. */
-type WithStdin<Options> = { readonly stdin: string } extends Options ? 'taken' : 'refused';
+/** Whether the compiler accepts options with a `stdin`. This file does not compile if it does. */
+type WithStdin<Options> = { readonly stdin: string } extends Options ? 'accepted' : 'refused';
 const byTheCompiler: readonly [WithStdin<RunOptions>, WithStdin<ExecOptions>] = ['refused', 'refused'];
 
 describe('the input of a command', () => {

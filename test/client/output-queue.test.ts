@@ -1,4 +1,4 @@
-// The one cursor of a handle: everything that reads shares it, and nothing is seen twice or lost.
+// The cursor of a handle: all readers share it, and no event is delivered twice or lost.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,13 +11,13 @@ function open() {
   return { source, queue: new OutputQueue(source) };
 }
 
-/** A chunk in short: 'seq stream text'. */
+/** A short form of a chunk: 'seq stream text'. */
 function brief(chunk: OutputChunk | string | undefined): string | undefined {
   return typeof chunk === 'object' ? `${chunk.seq} ${chunk.stream} ${Buffer.from(chunk.bytes).toString()}` : chunk;
 }
 
 describe('taking', () => {
-  test('gives chunks, the exit and the close in order', async () => {
+  test('returns chunks, the exit and the close in order', async () => {
     const { source, queue } = open();
     source.output('stdout', 'a');
     source.exited();
@@ -28,7 +28,7 @@ describe('taking', () => {
     assert.deepEqual(taken, ['1 stdout a', 'exited', '3 stderr b', 'closed', 'closed']);
   });
 
-  test('only output passes over the exit', async () => {
+  test('only output skips the exit', async () => {
     const { source, queue } = open();
     source.exited();
     source.output('pty', 'late');
@@ -36,7 +36,7 @@ describe('taking', () => {
     assert.deepEqual([brief(await queue.next()), await queue.next(), await queue.next()], ['2 pty late', undefined, undefined]);
   });
 
-  test('gives a chunk as it came, and 0 where nothing is missing before it', async () => {
+  test('returns a chunk as it arrived, with droppedBytes 0 if nothing is missing before it', async () => {
     const { source, queue } = open();
     source.output('stdout', 'a', 7);
     source.output('stdout', 'b');
@@ -49,7 +49,7 @@ describe('taking', () => {
     );
   });
 
-  test('by two readers at once gives each chunk to one of them', async () => {
+  test('by two concurrent readers gives each chunk to one of them', async () => {
     const { source, queue } = open();
     const taken = Promise.all([queue.take(), queue.take()]);
     source.output('stdout', 'a');
@@ -57,14 +57,14 @@ describe('taking', () => {
     assert.deepEqual((await taken).map(brief), ['1 stdout a', '2 stdout b']);
   });
 
-  test('lets go of the source when everything is over', async () => {
+  test('closes the source after the last event', async () => {
     const { source, queue } = open();
     source.closed();
     await queue.take();
     assert.equal(source.isClosed, true);
   });
 
-  test('ends for those that wait when the queue is closed', async () => {
+  test('ends for waiting readers when the queue is closed', async () => {
     const { queue } = open();
     const taken = queue.take();
     queue.close();
@@ -73,14 +73,14 @@ describe('taking', () => {
 });
 
 describe('waiting without taking', () => {
-  test('takes nothing', async () => {
+  test('leaves the event in the queue', async () => {
     const { source, queue } = open();
     source.output('stdout', 'a');
     const isReady = await queue.ready(new FakeClock(), 10);
     assert.deepEqual([isReady, brief(await queue.take())], [true, '1 stdout a']);
   });
 
-  test('ends when the time is up, and what comes later is there for the next', async () => {
+  test('ends when the time is up, and leaves a later event to the next reader', async () => {
     const clock = new FakeClock();
     const { source, queue } = open();
     const ready = queue.ready(clock, 10);
@@ -97,7 +97,7 @@ describe('waiting without taking', () => {
     assert.deepEqual([await ready, clock.pendingMs], [true, []]);
   });
 
-  test('is over at once when the queue is', async () => {
+  test('ends at once when the queue is closed', async () => {
     const { queue } = open();
     queue.close();
     assert.equal(await queue.ready(new FakeClock(), 10), true);

@@ -1,4 +1,4 @@
-// A token that expires while its client is connected: asked for once more after a 401, and no longer tried when it is the same.
+// A token that expires while its client is connected: the client asks for a new one after a 401, and gives up if it gets the same one.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,10 +14,10 @@ import { TimedServer } from '../support/timed-server.js';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 
-/** Longer than any test waits: a client that keeps trying is seen to hang. */
+/** Longer than any test waits, so that a client that keeps trying makes its test time out. */
 const timeouts = { reconnectMs: 10 * 60_000 };
 
-/** A server that takes JWTs, behind a wire that can be cut. Time passes only when the test says so. */
+/** A server that accepts JWTs, behind a proxy that can cut connections. Only the test advances the time. */
 async function serve() {
   const folder = scratchFolder();
   const key = { algorithm: 'HS256', secretFile: folder.write('secret', secret) } as const;
@@ -26,9 +26,9 @@ async function serve() {
   return {
     folder,
     url: proxy.url,
-    /** Good for a minute. */
+    /** Valid for one minute. */
     jwt: () => hs256({ claims: { exp: server.clock.now() / 1_000 + 60 } }),
-    /** Every token made so far expires, and every connection is cut. */
+    /** Lets every existing token expire, and cuts every connection. */
     async expireAndCut(next: () => void = () => {}) {
       await server.clock.advance(60_000);
       next();
@@ -45,7 +45,7 @@ async function serve() {
 describe('a token', () => {
   guardAgainstLeaks();
 
-  test('that has expired is asked for again when the connection is cut, and the session goes on', async () => {
+  test('that has expired is requested again when the connection is cut, and the session continues', async () => {
     await using served = await serve();
     let asked = 0;
     const token = () => ((asked += 1), served.jwt());
@@ -60,7 +60,7 @@ describe('a token', () => {
     assert.equal(asked, 2);
   });
 
-  test('that is the same when it is asked for again ends the client at once, with the reason', async () => {
+  test('that is the same when requested again ends the client at once, with the reason', async () => {
     await using served = await serve();
     const expiring = served.jwt();
     let asked = 0;
@@ -70,14 +70,14 @@ describe('a token', () => {
     assert.equal(asked, 2);
   });
 
-  test('that is a fixed text ends the client at once, with the reason', async () => {
+  test('that is a fixed string ends the client at once when it expires, with the reason', async () => {
     await using served = await serve();
     await using client = await connect(served.url, { token: served.jwt(), timeouts });
     await served.expireAndCut();
     assert.match((await client.ended) ?? '', /refused the connection: 401 the token has expired/);
   });
 
-  test('that is refused at first is asked for once more, also by a promise', async () => {
+  test('that is refused on the first connection is requested once more, also from an async function', async () => {
     await using served = await serve();
     const tokens = ['nonsense', served.jwt()];
     await using client = await connect(served.url, { token: async () => tokens.shift() ?? assert.fail('asked too often') });
@@ -88,14 +88,14 @@ describe('a token', () => {
     await assert.rejects(connect(served.url, { token: sealed }), /the vault is sealed/);
   });
 
-  test('that does not come is not waited for longer than a connection', async () => {
+  test('that is not provided is waited for no longer than a connection', async () => {
     await using served = await serve();
     const never = new Promise<string>(() => {});
     const connecting = connect(served.url, { token: () => never, timeouts: { connectMs: 50 } });
     await assert.rejects(connecting, /no token within 50 ms/);
   });
 
-  test('is asked for with every connection where a refusal cannot be seen, as in a browser', async () => {
+  test('is requested for every connection in a browser, which does not report a 401', async () => {
     const world = globalThis as { WebSocket?: unknown };
     const own = world.WebSocket;
     world.WebSocket = WebSocket;
@@ -109,7 +109,7 @@ describe('a token', () => {
     }
   });
 
-  test('in a file is read again by the command line', async () => {
+  test('in a file is read again by the command line program', async () => {
     await using served = await serve();
     const file = served.folder.write('token', served.jwt());
     const flags = ['--connect', served.url, '--token-file', file, '--reconnect', '10m'];
@@ -123,7 +123,7 @@ describe('a token', () => {
     assert.equal(Buffer.concat(stdout).toString(), 'up\non\n');
   });
 
-  test('in a file that has not changed ends the command line at once, with the reason', async () => {
+  test('in a file that has not changed ends the command line program at once, with the reason', async () => {
     await using served = await serve();
     const file = served.folder.write('token', served.jwt());
     const flags = ['--connect', served.url, '--token-file', file, '--reconnect', '10m'];

@@ -1,4 +1,4 @@
-// Attaching, detaching and listing mean the same with a wire and without one.
+// Attaching, detaching and listing work the same with and without a wire.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,14 +8,14 @@ import { type Connector, shell } from './connector.js';
 import { outputText } from '../support/output-text.js';
 
 export function attaching(connector: Connector): void {
-  describe('a process that is there already', () => {
-    test('is listed with its session when all sessions are asked for', async () => {
+  describe('an existing process', () => {
+    test('is listed with its session when all sessions are requested', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('sleep 600'));
       assert.equal(typeof (await sessionOf(client, child.id)), 'string');
     });
 
-    test('is attached to by the name of its session, and replayed from where the caller says', async () => {
+    test('can be attached to by its session id, and is replayed from the number the caller gives', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo first; echo second; exit 3'));
       assert.equal(await outputText(child), 'first\nsecond\n');
@@ -31,7 +31,7 @@ export function attaching(connector: Connector): void {
       assert.equal(await outputText(nothing), '');
     });
 
-    test('answers its owner whatever role the owner has attached with, also after detaching', async () => {
+    test('obeys its owner whatever role the owner has attached with, even after detaching', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo all'));
       await outputText(child);
@@ -42,7 +42,7 @@ export function attaching(connector: Connector): void {
       assert.equal((await watched.snapshot()).running, false);
     });
 
-    test('is not found in a session that does not exist, under another id, or after a number it has not come to', async () => {
+    test('is not found in an unknown session, under another id, or after a number it has not reached', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('echo all'));
       await outputText(child);

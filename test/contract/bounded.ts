@@ -12,13 +12,13 @@ const mib = 1024 * kib;
 export function bounded(connector: Connector): void {
   describe('bounded', () => {
     for (const [kind, io] of bothKinds) {
-      test(`a process whose output nobody reads is held back on ${kind}`, async () => {
+      test(`a process whose output is not read is blocked on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('yes'), io });
         const written = async () => (await client.list())[0]?.outputBytes ?? 0;
         await eventually(async () => assert.ok((await written()) >= 256 * kib));
         const held = await settled(written);
-        // The window, and the reads that were under way when it filled.
+        // The window, plus the reads in progress when it filled up.
         assert.ok(held <= 256 * kib + 128 * kib, `${held} bytes`);
         for await (const _ of child.output) break;
         await eventually(async () => assert.equal((await client.list())[0]?.state, 'running'));
@@ -26,7 +26,7 @@ export function bounded(connector: Connector): void {
     }
 
     for (const [kind, io] of bothKinds) {
-      test(`a process whose output nobody reads is closed when it is ended on ${kind}, also when others hold its output`, async () => {
+      test(`a process whose output is not read closes when terminated on ${kind}, even if others hold its output`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('setsid yes & setsid yes & exec sleep 60'), io });
         await eventually(async () => assert.ok(((await client.list())[0]?.outputBytes ?? 0) >= 256 * kib));
@@ -35,7 +35,7 @@ export function bounded(connector: Connector): void {
       });
     }
 
-    test('only the beginning and the end of a long output are kept, and what is missing is counted', async () => {
+    test('only the beginning and the end of a long output are kept, and the missing bytes are counted', async () => {
       await using client = await connector.connect();
       const lines = 400_000;
       await using child = await client.start({ ...shell(`seq 1 ${lines}`), env });
@@ -52,19 +52,19 @@ export function bounded(connector: Connector): void {
       assert.equal(status?.outputBytes, totalBytes);
     });
 
-    test('an ended process is forgotten before its time when asked to, a running one is not', async () => {
+    test('forget removes an ended process early, but not a running one', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ ...shell('read -r line; echo "$line"'), io: openPipe, id: 'x' });
       await assert.rejects(child.forget(), (error) => isExecError(error, 'processNotClosed'));
-      await child.write('said\n');
+      await child.write('late\n');
       await child.closed;
       assert.equal(await child.forget(), true);
       assert.equal(await child.forget(), false);
       assert.deepEqual(await client.list(), []);
       await assert.rejects(child.read(), (error) => isExecError(error, 'processNotFound'));
       const pieces: Uint8Array[] = [];
-      for await (const { bytes } of child.output) pieces.push(bytes); // its reader had begun before
-      assert.equal(text(Buffer.concat(pieces)), 'said\n');
+      for await (const { bytes } of child.output) pieces.push(bytes); // its reader started before
+      assert.equal(text(Buffer.concat(pieces)), 'late\n');
       await using again = await client.start({ ...shell('exit 7'), id: 'x' });
       const { kind, reason } = await again.closed;
       assert.deepEqual([kind, reason], ['code', 'exited']);
@@ -79,7 +79,7 @@ export function bounded(connector: Connector): void {
       assert.deepEqual([text(head) + text(tail), truncated, droppedBytes], ['hello\n', false, 0]);
     });
 
-    test('a read without a bound spans the hole and reaches the true end; with one, only the last page says that it is over', async () => {
+    test('a read without maxBytes spans the gap and reaches the end; with it, only the last page reports the end', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('seq 1 400000; exit 3'));
       let [totalBytes, events] = [0, 2]; // exited and closed
@@ -111,7 +111,7 @@ export function bounded(connector: Connector): void {
       );
     });
 
-    test('retention is bounded in entries as well as in bytes', async () => {
+    test('retention is limited in entries as well as in bytes', async () => {
       await using client = await connector.connect({ limits: { retainedEntries: 10, headBytes: 0 } });
       const script = 'i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo $i; read -r _; done';
       await using child = await client.start({ ...shell(script), io: openPipe });
@@ -126,7 +126,7 @@ export function bounded(connector: Connector): void {
       assert.ok((streams.stdout?.droppedBytes ?? 0) > 0);
     });
 
-    test('a write past the cap is refused at once and says how much fits', async () => {
+    test('a write beyond the cap is refused at once with the free space', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ ...shell('sleep 60'), io: openPipe });
       const piece = new Uint8Array(mib);
@@ -141,7 +141,7 @@ export function bounded(connector: Connector): void {
       assert.deepEqual([statuses[0], statuses.at(-1)], ['accepted', 'stdinClosed']);
     });
 
-    test('a line longer than the limit comes in pieces that say so', async () => {
+    test('a line longer than the limit is split into marked pieces', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell(`head -c 2500 /dev/zero | tr '\\0' x; echo; echo short`));
       const seen: [number, string][] = [];
@@ -165,7 +165,7 @@ export function bounded(connector: Connector): void {
       await using _third = await client.start(shell('true'));
     });
 
-    test('an ended process stays readable for a while and is then unknown', async () => {
+    test('an ended process stays readable for a while and is then forgotten', async () => {
       await using client = await connector.connect({ limits: { keepClosedMs: 300 } });
       await using child = await client.start(shell('echo kept'));
       await child.closed;
@@ -179,7 +179,7 @@ export function bounded(connector: Connector): void {
       assert.deepEqual(await client.list(), []);
     });
 
-    test('a handle tells how its process ended also when the server has forgotten it', async () => {
+    test('a handle reports how its process ended even if the server has forgotten it', async () => {
       await using client = await connector.connect({ limits: { keepClosedMs: 0 } });
       await using child = await client.start(shell('echo kept; exit 3'));
       await eventually(async () => assert.deepEqual(await client.list(), []));
@@ -188,7 +188,7 @@ export function bounded(connector: Connector): void {
       for await (const { bytes } of child.output) assert.equal(text(bytes), 'kept\n');
     });
 
-    test('no more ended processes are kept than the limit, oldest forgotten first', async () => {
+    test('ended processes are kept up to a limit, and the oldest are forgotten first', async () => {
       await using client = await connector.connect({ limits: { maxClosed: 3 } });
       for (const id of ['a', 'b', 'c', 'd', 'e']) {
         await using child = await client.start({ ...shell('true'), id });
@@ -200,7 +200,7 @@ export function bounded(connector: Connector): void {
       );
     });
 
-    test('the output of ended processes together is bounded', async () => {
+    test('the total output of ended processes is limited', async () => {
       await using client = await connector.connect({ limits: { maxClosedBytes: 250_000 } });
       for (const id of ['a', 'b', 'c']) {
         await using child = await client.start({ ...shell('head -c 100000 /dev/zero'), id });
@@ -213,12 +213,12 @@ export function bounded(connector: Connector): void {
       );
     });
 
-    test('output that is let go of after the end of its process does not count for ever', async () => {
+    test('output that is read after the end of its process no longer counts', async () => {
       const limits = { retainedBytes: 10_000, headBytes: 0, maxClosed: 1, maxClosedBytes: 150_000 };
       await using client = await connector.connect({ limits });
       for (const id of ['a', 'b', 'c']) {
         await using child = await client.start({ ...shell('head -c 100000 /dev/zero'), id });
-        await child.closed; // all of it is unread, and so retained
+        await child.closed; // all of it is unread and therefore retained
         assert.deepEqual(
           (await client.list()).map(({ processId }) => processId),
           [id],
@@ -227,7 +227,7 @@ export function bounded(connector: Connector): void {
       }
     });
 
-    test('what else is kept of ended processes counts with their output', async () => {
+    test('other retained data of ended processes counts like their output', async () => {
       await using client = await connector.connect({ limits: { maxClosedBytes: 100_000 } });
       const metadata = { notes: 'n'.repeat(20_000) };
       for (const id of ['a', 'b', 'c']) {
@@ -240,7 +240,7 @@ export function bounded(connector: Connector): void {
       );
     });
 
-    test('each small piece of output counts for more than its bytes', async () => {
+    test('each small piece of output counts more than its bytes', async () => {
       await using client = await connector.connect({ limits: { maxClosedBytes: 50_000, headBytes: 0 } });
       for (const id of ['a', 'b']) {
         await using child = await client.start({ argv: ['cat'], env, id, io: openPipe });
@@ -259,12 +259,12 @@ export function bounded(connector: Connector): void {
     });
 
     for (const [member, size, options] of [
-      // Each string counts with its NUL and the pointer to it: 9 bytes.
+      // Each string counts 9 bytes more, for its NUL and the pointer to it.
       ['argv', 9 + 9 + 12 + 9, { argv: ['/bin/true', 'x'.repeat(12)] }],
       ['env', 1 + 9 + 20 + 9, { env: { X: 'x'.repeat(20) } }],
       ['metadata', 29 + 9, { metadata: { notes: 'n'.repeat(17) } }],
     ] as const) {
-      test(`${member} beyond its limit is refused, and the error says both sizes`, async () => {
+      test(`${member} beyond its limit is refused, and the error names both sizes`, async () => {
         const start = async (allowed: number) => {
           const limit = `max${member[0]?.toUpperCase()}${member.slice(1)}Bytes`;
           await using client = await connector.connect({ limits: { [limit]: allowed } });
@@ -280,7 +280,7 @@ export function bounded(connector: Connector): void {
       });
     }
 
-    test('the requests of running processes together are bounded, and an ended one makes room', async () => {
+    test('the total size of running processes’ requests is limited, and an ended process frees its share', async () => {
       await using client = await connector.connect({ limits: { maxRequestBytes: 50_000 } });
       const metadata = { notes: 'n'.repeat(30_000) };
       const options = { argv: ['cat'], env, io: openPipe, metadata };

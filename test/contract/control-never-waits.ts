@@ -10,7 +10,7 @@ const mib = 1024 * 1024;
 
 export function controlNeverWaits(connector: Connector): void {
   describe('control never waits', () => {
-    test('a child that never reads keeps neither its own end nor another process waiting', async () => {
+    test('a child that never reads delays neither its own termination nor another process', async () => {
       await using client = await connector.connect();
       await using stuck = await client.start({ ...shell('sleep 60'), io: openPipe });
       const answers = Array.from({ length: 16 }, async () => stuck.write(new Uint8Array(mib - 1)));
@@ -27,12 +27,12 @@ export function controlNeverWaits(connector: Connector): void {
       ['a pipe', openPipe],
       ['a terminal', terminal],
     ] as const) {
-      test(`5 MiB for a child that never reads cost no processor time on ${kind}`, async () => {
+      test(`5 MiB for a child that never reads use no CPU time on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('stty raw -echo 2>/dev/null; echo ready; sleep 60'), io });
         await child.collectUntil({ deadlineMs: 20_000, text: 'ready' });
         const answers = Array.from({ length: 5 }, async () => child.write(new Uint8Array(mib).fill(0x61)));
-        await sleep(100); // what the kernel takes is taken
+        await sleep(100); // the kernel has taken all it can
         const before = process.cpuUsage();
         const begun = process.hrtime.bigint();
         await sleep(1_000);
@@ -56,7 +56,7 @@ export function controlNeverWaits(connector: Connector): void {
       assert.equal(seen, expected.join(''));
     });
 
-    test('input of many megabytes passes unchanged while the output is read', async () => {
+    test('many megabytes of input arrive unchanged while the output is read', async () => {
       await using client = await connector.connect();
       const input = Buffer.alloc(20 * mib, 'every byte counts; ');
       const { stdout } = await client.run(['cat'], { cwd: '/', env, input, maxOutputBytes: 64 * mib });
@@ -75,30 +75,30 @@ export function controlNeverWaits(connector: Connector): void {
       assert.equal(seen, 'once\ntwice\n');
     });
 
-    test('stdin started closed is at its end, and a write to it says so', async () => {
+    test('a process started with a closed stdin reads its end, and a write returns stdinClosed', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ argv: ['cat'], cwd: '/', env, io: closedPipe });
       assert.equal(await child.write('x'), 'stdinClosed');
       assert.equal((await child.exit).kind, 'code');
     });
 
-    test('a write after the exit says stdinClosed', async () => {
+    test('a write after the exit returns stdinClosed', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ ...shell('exit 0'), io: openPipe });
       await child.exit;
       assert.equal(await child.write('x'), 'stdinClosed');
     });
 
-    test('a child that closes its stdin runs on, and writes soon say stdinClosed', async () => {
+    test('a child that closes its stdin keeps running, and writes soon return stdinClosed', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ ...shell('exec <&-; echo closed; sleep 60'), io: openPipe });
       await child.collectUntil({ deadlineMs: 20_000, text: 'closed' });
-      await child.write('x'); // the kernel tells of the broken pipe when this is written
+      await child.write('x'); // only a write makes the kernel report the broken pipe
       while ((await child.write('x')) === 'accepted') await sleep(1);
       assert.equal((await client.list())[0]?.state, 'running');
     });
 
-    test('a write after closeStdin says stdinClosed', async () => {
+    test('a write after closeStdin returns stdinClosed', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ argv: ['cat'], cwd: '/', env, io: openPipe });
       await child.closeStdin();
@@ -123,7 +123,7 @@ export function controlNeverWaits(connector: Connector): void {
       });
     }
 
-    test('a resize is seen by the process as a signal and as the new size', async () => {
+    test('a process gets a signal on resize and sees the new size', async () => {
       await using client = await connector.connect();
       const script = `trap 'stty size; exit' WINCH; stty size; while :; do sleep 0.05; done`;
       await using child = await client.start({ ...shell(script), io: { kind: 'pty', rows: 30, cols: 100 } });
@@ -148,11 +148,11 @@ export function controlNeverWaits(connector: Connector): void {
         assert.equal(await child.signal('SIGUSR1'), true);
         let seen = '';
         for await (const { bytes } of child.output) seen += Buffer.from(bytes).toString();
-        assert.match(seen, /member[^]*leader/); // the shell may add a remark about the signal
+        assert.match(seen, /member[^]*leader/); // the shell may print a message about the signal
       });
     }
 
-    test('signals have the names people use', async () => {
+    test('signals can be given by their common names', async () => {
       await using client = await connector.connect();
       for (const name of ['SIGINT', 'INT', 'int', 'interrupt']) {
         await using child = await client.start({ argv: ['sleep', '60'], cwd: '/', env });
@@ -165,14 +165,14 @@ export function controlNeverWaits(connector: Connector): void {
       assert.ok(isExecError(error, 'invalidParams'), String(error));
     });
 
-    test('a signal to a process that has gone is not delivered and is no error', async () => {
+    test('a signal to a process that has ended is not delivered, which is not an error', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('exit 0'));
       await child.closed;
       assert.equal(await child.signal('SIGTERM'), false);
     });
 
-    test('the name a program sees as its own can be given on pipes and on terminals', async () => {
+    test('arg0 sets the name that a program sees as its own, on pipes and terminals', async () => {
       await using client = await connector.connect();
       for (const [, io] of bothKinds) {
         const result = await client.run(['sh', '-c', 'ps -o args= -p $$'], { cwd: '/', env, io, arg0: 'other-name' });
@@ -188,7 +188,7 @@ export function controlNeverWaits(connector: Connector): void {
       assert.equal(text, 'named /tmp\n');
     });
 
-    test('a prepared command reads from descriptor 3 what it was given there, and nothing else', async () => {
+    test('a prepared command reads exactly the given bytes from descriptor 3', async () => {
       await using client = await connector.connect();
       const script = 'cat <&3 | od -An -v -tu1 | tr -d " \\n" | cksum; ls /proc/$$/fd 2>/dev/null | grep -c "^[3-9]$"';
       const results = [];

@@ -1,4 +1,4 @@
-// What a command inherits, whichever call of the library starts it.
+// What a command inherits, for every call of the library that starts one.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -6,10 +6,10 @@ import type { Client, ExecOptions } from '#src/client/index.js';
 import type { EnvPolicy } from '#src/protocol/index.js';
 import { type Connector, bothKinds } from './connector.js';
 
-/** As docs/protocol.md names them. */
+/** As listed in docs/protocol.md. */
 const coreNames = ['PATH', 'SHELL', 'TMPDIR', 'TEMP', 'TMP', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'USER'];
 
-/** Those of the server, which has the variables of this program. */
+/** Their values on the server, which has the variables of this program. */
 const core = coreNames.flatMap((name) => (process.env[name] === undefined ? [] : [`${name}=${process.env[name]}`]));
 
 interface Environment {
@@ -19,7 +19,7 @@ interface Environment {
 
 type Print = (client: Client, environment: Environment) => Promise<string>;
 
-/** Each prints the environment that its command has. */
+/** Each returns the printed environment of its command. */
 const calls: Readonly<Record<string, Print>> = {
   run: async (client, environment) => (await client.run(['env'], environment)).stdout.text,
   exec: async (client, environment) => (await client.exec(['env'], environment)).stdout,
@@ -42,14 +42,14 @@ export function environmentContract(connector: Connector): void {
         assert.deepEqual(variables(await print(client, {})), core.toSorted());
       });
 
-      test(`has what the caller names laid over them, started by ${name}`, async () => {
+      test(`has the caller’s variables in addition, which override them, started by ${name}`, async () => {
         await using client = await connector.connect();
         const env = { HOME: '/elsewhere', MORE: '1' };
         const others = core.filter((variable) => !variable.startsWith('HOME='));
         assert.deepEqual(variables(await print(client, { env })), [...others, 'HOME=/elsewhere', 'MORE=1'].toSorted());
       });
 
-      test(`is what the caller’s policy says, started by ${name}`, async () => {
+      test(`follows the caller’s policy, started by ${name}`, async () => {
         await using client = await connector.connect();
         const envPolicy: EnvPolicy = { inherit: 'core', exclude: ['*'], set: { ADDED: 'yes', PATH: '/usr/bin:/bin' } };
         assert.deepEqual(variables(await print(client, { envPolicy, env: { LAST: 'word' } })), [
@@ -59,7 +59,7 @@ export function environmentContract(connector: Connector): void {
         ]);
       });
 
-      test(`is exactly what the caller names when nothing is inherited, started by ${name}`, async () => {
+      test(`has exactly the caller’s variables when nothing is inherited, started by ${name}`, async () => {
         await using client = await connector.connect();
         const env = { PATH: '/usr/bin:/bin', EMPTY: '' };
         const printed = await print(client, { envPolicy: { inherit: 'none' }, env });
@@ -67,7 +67,7 @@ export function environmentContract(connector: Connector): void {
       });
     }
 
-    test('is exactly what the caller names on either kind of I/O', async () => {
+    test('has exactly the caller’s variables on either kind of I/O', async () => {
       await using client = await connector.connect();
       const exact = { env: { ONLY: 'this', EMPTY: '' }, envPolicy: { inherit: 'none' } } as const;
       for (const [, io] of bothKinds) {
@@ -76,7 +76,7 @@ export function environmentContract(connector: Connector): void {
       }
     });
 
-    test('lacks what a one-shot command unsets', async () => {
+    test('lacks the variables that a one-shot command unsets', async () => {
       await using client = await connector.connect();
       const unset: ExecOptions['env'] = Object.fromEntries(coreNames.map((name) => [name, null]));
       const { stdout } = await client.exec(['/usr/bin/env'], { env: { ...unset, ONLY: 'this' } });

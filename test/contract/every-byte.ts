@@ -10,7 +10,7 @@ import { isExecError } from '#src/protocol/index.js';
 import { settled } from '../support/eventually.js';
 import { type Connector, bothKinds, closedPipe, env, shell, terminal } from './connector.js';
 
-/** Enough runs to see a loss of one in ten; `npm run completeness` does 500 of each. */
+/** Enough runs to detect a loss in one of ten; `npm run completeness` does 500 of each. */
 const runsPerSize = 20;
 
 export function everyByte(connector: Connector): void {
@@ -21,7 +21,7 @@ export function everyByte(connector: Connector): void {
     });
     after(() => rmSync(folder, { recursive: true }));
 
-    /** A file of bytes that differ from place to place and mean nothing to a terminal. */
+    /** A file whose bytes vary with their position and have no meaning for a terminal. */
     function patternFile(length: number): { path: string; bytes: Buffer } {
       const bytes = Buffer.alloc(length);
       for (let at = 0; at < length; at += 1) bytes[at] = 0x21 + ((at * 7 + (at >> 8)) % 93);
@@ -32,7 +32,7 @@ export function everyByte(connector: Connector): void {
 
     for (const [kind, io] of bothKinds) {
       for (const length of [1, 20 * 1024, 200_000, 5_000_000]) {
-        test(`${length} bytes of a program that exits at once arrive complete on ${kind}`, async () => {
+        test(`${length} bytes from a program that exits at once arrive completely on ${kind}`, async () => {
           await using client = await connector.connect();
           const { path, bytes } = patternFile(length);
           for (let run = 0; run < (length > 1_000_000 ? 5 : runsPerSize); run += 1) {
@@ -49,7 +49,7 @@ export function everyByte(connector: Connector): void {
         });
       }
 
-      test(`output that nobody read before the exit is all there afterwards on ${kind}`, async () => {
+      test(`output that was not read before the exit is complete afterwards on ${kind}`, async () => {
         await using client = await connector.connect();
         const { path, bytes } = patternFile(200_000);
         await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io });
@@ -58,7 +58,7 @@ export function everyByte(connector: Connector): void {
         assert.equal(output.equals(bytes), true);
       });
 
-      test(`a reader that pauses until the process is held back loses nothing on ${kind}`, async () => {
+      test(`a reader that pauses until the process is blocked loses nothing on ${kind}`, async () => {
         await using client = await connector.connect();
         const { path, bytes } = patternFile(5_000_000);
         await using child = await client.start({ argv: ['cat', path], cwd: '/', env, io });
@@ -91,8 +91,8 @@ export function everyByte(connector: Connector): void {
     });
 
     if (connector.backend === 'linux') {
-      // child_process gives sockets, which the kernel does not open again.
-      test('the streams can be opened again by name', async () => {
+      // child_process uses sockets, which cannot be reopened through /dev.
+      test('the streams can be reopened by name', async () => {
         await using client = await connector.connect();
         const { stdout } = await client.run(['sh', '-c', 'echo again > /dev/stdout'], { cwd: '/', env });
         assert.equal(stdout.text, 'again\n');
@@ -120,7 +120,7 @@ export function everyByte(connector: Connector): void {
       'raw',
       'tostop -echo',
     ]) {
-      test(`the end of a terminal’s output is found whatever the terminal makes of it: stty ${settings}`, async () => {
+      test(`the end of a terminal’s output is detected whatever its settings do to the output: stty ${settings}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell(`stty ${settings}; printf 'last Words 12'`), io: terminal });
         const output = await outputOf(child);
@@ -129,7 +129,7 @@ export function everyByte(connector: Connector): void {
       });
     }
 
-    test('closing stdin ends the input of a terminal with the character that it takes for the end', async () => {
+    test('closing stdin ends the input of a terminal with its configured end-of-file character', async () => {
       await using client = await connector.connect();
       for (const [settings, typed] of [
         ['eof ^X', 'with \u0004 in it'],
@@ -148,7 +148,7 @@ export function everyByte(connector: Connector): void {
       }
     });
 
-    test('a line of any length reaches a program on a terminal whole', async () => {
+    test('a line of any length reaches a program on a terminal completely', async () => {
       await using client = await connector.connect();
       for (const settings of ['-echo', '-echo eof ^X', '-echo raw']) {
         const text = Buffer.alloc(100_000, 'a line without an end, ').toString();
@@ -162,7 +162,7 @@ export function everyByte(connector: Connector): void {
       }
     });
 
-    test('a process that closes its own terminal runs on and its exit code is seen', async () => {
+    test('a process that closes its own terminal keeps running, and its exit code is reported', async () => {
       await using client = await connector.connect();
       await using child = await client.start({
         ...shell('echo before; exec </dev/null >/dev/null 2>&1; sleep 0.2; exit 5'),
@@ -173,7 +173,7 @@ export function everyByte(connector: Connector): void {
       assert.equal(ending.kind === 'code' && ending.code, 5);
     });
 
-    test('what a terminal was stopped from printing does not keep its end from being seen', async () => {
+    test('a terminal stopped with Ctrl-S does not hide the end of its output', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ ...shell('echo one; sleep 30; echo two'), io: terminal });
       await child.collectUntil({ deadlineMs: 20_000, text: 'one' });
@@ -183,7 +183,7 @@ export function everyByte(connector: Connector): void {
       assert.deepEqual([ending.kind, ending.outputComplete], ['signal', true]);
     });
 
-    test('comes under whatever name the process was given', async () => {
+    test('output arrives under any valid process id', async () => {
       await using client = await connector.connect();
       for (const id of ['\ufeffmark', 'a\0b', '\u{1f4a5}', '__proto__', '€'.repeat(256), '']) {
         await using child = await client.start({ ...shell('printf here'), id });
@@ -191,7 +191,7 @@ export function everyByte(connector: Connector): void {
       }
     });
 
-    test('a name that not every connection can carry is refused', async () => {
+    test('a process id that not every connection can carry is refused', async () => {
       await using client = await connector.connect();
       for (const id of ['\ud800', 'a\udc00b', '\udc00\ud800', 'x'.repeat(257)]) {
         await assert.rejects(client.start({ ...shell('true'), id }), (error) => isExecError(error, 'invalidParams'));

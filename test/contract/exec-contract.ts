@@ -1,4 +1,5 @@
-// The behaviour of Sluice, written once and run over every way to connect. One group per promise of the design, and one for the calls that stand beside them.
+// The behaviour contract of Sluice, run over every way to connect. One group per promise of the design, and others for the remaining
+// calls.
 
 import { describe } from 'node:test';
 import { guardAgainstLeaks } from '../support/leak-guard.js';

@@ -12,7 +12,7 @@ import { type Connector, bothKinds, closedPipe, env, shell, terminal } from './c
 export function honestEndings(connector: Connector): void {
   describe('honest endings', () => {
     for (const [kind, io] of bothKinds) {
-      test(`an exit code is reported as it is on ${kind}`, async () => {
+      test(`an exit code is reported unchanged on ${kind}`, async () => {
         await using client = await connector.connect();
         for (const code of [0, 1, 7, 255]) {
           await using child = await client.start({ ...shell(`exit ${code}`), io });
@@ -22,7 +22,7 @@ export function honestEndings(connector: Connector): void {
         }
       });
 
-      test(`a death by signal names the signal on ${kind}`, async () => {
+      test(`the ending of a process killed by a signal names the signal on ${kind}`, async () => {
         await using client = await connector.connect();
         for (const signal of ['SIGKILL', 'SIGTERM', 'SIGSEGV']) {
           await using child = await client.start({ ...shell(`kill -s ${signal.slice(3)} $$`), io });
@@ -31,19 +31,19 @@ export function honestEndings(connector: Connector): void {
         }
       });
 
-      test(`a process that runs out of time says so on ${kind}`, async () => {
+      test(`a process that runs too long ends with timedOut on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('echo begun; sleep 60'), io, timeoutMs: 200 });
         assert.equal((await child.closed).reason, 'timedOut');
       });
 
-      test(`a process that falls silent for too long says so on ${kind}`, async () => {
+      test(`a process that is silent for too long ends with idleTimedOut on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('echo begun; sleep 60'), io, idleTimeoutMs: 200 });
         assert.equal((await child.closed).reason, 'idleTimedOut');
       });
 
-      test(`a terminated process says so on ${kind}`, async () => {
+      test(`a terminated process ends with terminated on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell('sleep 60'), io });
         await child.terminate();
@@ -52,17 +52,17 @@ export function honestEndings(connector: Connector): void {
       });
     }
 
-    test('a process that goes on printing is not idle', async () => {
+    test('a process that keeps printing is not idle', async () => {
       await using client = await connector.connect();
       const script = 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.3; done';
       const { ending } = await client.run(['sh', '-c', script], { cwd: '/', env, idleTimeoutMs: 2_000 });
       assert.deepEqual([ending.kind === 'code' && ending.code, ending.reason], [0, 'exited']);
     });
 
-    test('a process that closes its stdout and goes on without is told from one that has ended', async () => {
+    test('stdoutEnded distinguishes a process that closes its stdout and keeps running from one that has ended', async () => {
       await using client = await connector.connect();
-      await using goesOn = await client.start(shell('echo last; exec >&-; exec sleep 60'));
-      assert.equal(await goesOn.stdoutEnded, 'running');
+      await using running = await client.start(shell('echo last; exec >&-; exec sleep 60'));
+      assert.equal(await running.stdoutEnded, 'running');
       assert.equal((await client.list())[0]?.state, 'running');
       await using onTerminal = await client.start({ ...shell('exec >&-; exit 3'), io: terminal });
       assert.equal(await onTerminal.stdoutEnded, 'ended');
@@ -81,13 +81,13 @@ export function honestEndings(connector: Connector): void {
       assert.equal((await client.list())[0]?.state, 'closed');
     });
 
-    test('output of a grandchild that comes after the exit is kept', async () => {
+    test('output that a grandchild writes after the exit is kept', async () => {
       await using client = await connector.connect();
       const result = await client.run(['sh', '-c', '(sleep 0.3; echo late) & echo early'], { cwd: '/', env });
       assert.equal(result.stdout.text, 'early\nlate\n');
     });
 
-    test('a silent grandchild is not awaited for ever, and a talking one no longer than the limit', async () => {
+    test('a silent grandchild is not awaited for ever, and a printing one no longer than the limit', async () => {
       await using client = await connector.connect({ limits: { drainQuietMs: 200, drainLimitMs: 1_000 } });
       const silent = await client.run(['sh', '-c', 'sleep 60 & echo done'], { cwd: '/', env });
       assert.equal(silent.stdout.text, 'done\n');
@@ -96,8 +96,8 @@ export function honestEndings(connector: Connector): void {
     });
 
     if (connector.backend === 'linux') {
-      // child_process does not tell.
-      test('an ending tells what the process used', async () => {
+      // child_process does not report this.
+      test('an ending contains the resources that the process used', async () => {
         await using client = await connector.connect();
         const { ending } = await client.run(['sh', '-c', 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'], { cwd: '/', env });
         assert.ok(ending.kind === 'code' && ending.resources !== undefined && ending.resources.userMs > 0);
@@ -107,7 +107,7 @@ export function honestEndings(connector: Connector): void {
     spawnFailures(connector);
 
     test(
-      'a process that is over is so at once for whoever joins after its last number; a later one is refused',
+      'attaching to a closed process after its last number ends at once; after a later number it is refused',
       { timeout: 20_000 },
       async () => {
         await using client = await connector.connect();
@@ -151,7 +151,7 @@ function spawnFailures(connector: Connector): void {
       ['a NUL byte in an argument', 'badArgument', () => ({ argv: ['echo', 'a\0b'] })],
       ['a NUL byte in the environment', 'badArgument', () => ({ argv: ['true'], env: { ...env, BAD: '\0' } })],
       ['a variable name with an equals sign', 'badArgument', () => ({ argv: ['true'], env: { ...env, 'A=B': 'c' } })],
-      ['an argument longer than the kernel takes', 'badArgument', () => ({ argv: ['echo', 'x'.repeat(200_000)] })],
+      ['an argument longer than the kernel allows', 'badArgument', () => ({ argv: ['echo', 'x'.repeat(200_000)] })],
     ];
     for (const [what, failure, options] of cases) {
       for (const [kind, io] of bothKinds) {
@@ -168,8 +168,8 @@ function spawnFailures(connector: Connector): void {
     }
 
     if (connector.backend === 'linux') {
-      // child_process hands it to a shell, as execvp does.
-      test('a binary the machine cannot execute is notExecutable', async () => {
+      // child_process passes it to a shell, as execvp does.
+      test('a binary that the machine cannot execute is notExecutable', async () => {
         await using client = await connector.connect();
         const error = await rejection(client, { argv: [join(folder, 'binary')], cwd: folder, env });
         assert.ok(isExecError(error, 'spawnFailed') && error.data.failure === 'notExecutable', String(error));
@@ -181,7 +181,7 @@ function spawnFailures(connector: Connector): void {
       writeFileSync(script, `echo "ran with $1"; tr '\\0' ' ' </proc/$$/cmdline\n`, { mode: 0o755 });
       await using client = await connector.connect();
       const { stdout } = await client.run([script, 'this'], { cwd: folder, env });
-      // A shell of several programs in one, such as BusyBox's, knows by its name what to be.
+      // A multi-call binary such as BusyBox is a shell only under the name of one.
       assert.match(stdout.text, /^ran with this\n(\/bin\/)?sh \/.*\/bare-script this $/);
     });
 

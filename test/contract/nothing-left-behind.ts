@@ -10,15 +10,15 @@ import { eventually } from '../support/eventually.js';
 import { living } from '../support/processes.js';
 import { type Connector, bothKinds, env, shell } from './connector.js';
 
-/** Prints its pid and never ends by itself; deaf to the signals that ask. */
+/** Prints its pid, ignores SIGTERM, SIGHUP and SIGINT, and never exits. */
 const deaf = `sh -c 'trap "" TERM HUP INT; echo pid $$; while :; do sleep 1; done'`;
 
-/** The same, out of reach of its group, of its session, and of its parents. */
+/** Ways in which such a process leaves its group, its session or its parents. */
 const families: readonly [string, string, ('linux' | 'portable')[]][] = [
   ['a child that ignores SIGTERM', `${deaf} & wait`, ['linux', 'portable']],
-  ['a child in a session of its own', `setsid ${deaf} & wait`, ['linux', 'portable']],
+  ['a child in its own session', `setsid ${deaf} & wait`, ['linux', 'portable']],
   [
-    'a grandchild in a session of its own',
+    'a grandchild in its own session',
     `sh -c "setsid ${deaf.replaceAll('$', '\\$').replaceAll('"', '\\"')} & wait" & wait`,
     ['linux', 'portable'],
   ],
@@ -40,7 +40,7 @@ export function nothingLeftBehind(connector: Connector): void {
         });
       }
 
-      test(`terminate by force ends a process that ignores every request on ${kind}`, async () => {
+      test(`terminate by force ends a process that ignores signals on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell(`exec ${deaf}`), io });
         await announcedPids(child);
@@ -49,7 +49,7 @@ export function nothingLeftBehind(connector: Connector): void {
         assert.deepEqual([ending.kind === 'signal' && ending.signal, ending.reason], ['SIGKILL', 'terminated']);
       });
 
-      test(`terminate ends what remains when the leader has already exited on ${kind}`, async () => {
+      test(`terminate ends the remaining processes when the leader has already exited on ${kind}`, async () => {
         await using client = await connector.connect();
         await using child = await client.start({ ...shell(`trap "" HUP; ${deaf} & sleep 0.2`), io });
         const pids = await announcedPids(child);
@@ -61,7 +61,7 @@ export function nothingLeftBehind(connector: Connector): void {
       });
     }
 
-    test('a process may end by itself when asked, and nobody is asked twice', async () => {
+    test('a process may exit on SIGTERM, and gets it only once', async () => {
       await using client = await connector.connect();
       const script = `n=0; trap 'n=$((n+1)); echo asked $n; sleep 0.3; exit 3' TERM; echo ready; while :; do sleep 0.05; done`;
       await using child = await client.start(shell(script));
@@ -73,7 +73,7 @@ export function nothingLeftBehind(connector: Connector): void {
       assert.deepEqual([asked, ending.kind === 'code' && ending.code, ending.reason], [['asked 1'], 3, 'terminated']);
     });
 
-    test('a stopped process ends when asked', async () => {
+    test('a stopped process ends on terminate', async () => {
       await using client = await connector.connect();
       await using child = await client.start(shell('kill -s STOP $$; exit 0'));
       await child.terminate({ forceAfterMs: 20_000 });
@@ -92,7 +92,7 @@ export function nothingLeftBehind(connector: Connector): void {
       assert.deepEqual(await living([pid]), []);
     });
 
-    test('closing a handle ends its process too, and a second time does no harm', async () => {
+    test('closing a handle ends its process, and closing it again does nothing', async () => {
       await using client = await connector.connect();
       const child = await client.start(shell('sleep 60'));
       await child.close();
@@ -100,7 +100,7 @@ export function nothingLeftBehind(connector: Connector): void {
       await child.close();
     });
 
-    test('closing the client ends every process, also those that nobody reads and that ignore requests', async () => {
+    test('closing the client ends every process, even if its output is not read or it ignores signals', async () => {
       await using client = await connector.connect();
       const pids: number[] = [];
       for (const [, io] of bothKinds) {
@@ -113,7 +113,7 @@ export function nothingLeftBehind(connector: Connector): void {
     });
 
     test('closing the client gives each process the grace it was started with', async () => {
-      // Its own, not the server's, which would not be enough.
+      // The server's default would be too short.
       await using client = await connector.connect({ limits: { forceAfterMs: 1 } });
       const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
       try {
@@ -140,7 +140,7 @@ export function nothingLeftBehind(connector: Connector): void {
     });
 
     if (connector.backend === 'linux') {
-      test('closing the client ends a daemon whose process ended by itself and was forgotten', async () => {
+      test('closing the client ends a daemon whose process has exited and was forgotten', async () => {
         await using client = await connector.connect({ limits: { keepClosedMs: 0 } });
         const pids = await leftBehind(client);
         await eventually(async () => assert.deepEqual(await client.list(), []));
@@ -167,7 +167,7 @@ export function nothingLeftBehind(connector: Connector): void {
   });
 }
 
-/** Reads the pids that deaf processes announce. */
+/** Reads the pids that such processes print. */
 async function announcedPids(child: ProcessHandle, count = 1): Promise<number[]> {
   const pids: number[] = [];
   let text = '';
@@ -180,7 +180,7 @@ async function announcedPids(child: ProcessHandle, count = 1): Promise<number[]>
   return pids;
 }
 
-/** Starts a process that leaves a daemon and ends. */
+/** Starts a process that leaves a daemon behind and exits. */
 async function leftBehind(client: Client): Promise<number[]> {
   await using child = await client.start(
     shell(`(setsid sh -c 'echo pid $$; exec >/dev/null 2>&1; while :; do sleep 1; done' &)`),

@@ -1,4 +1,4 @@
-// One command in one call: its result, its output as it comes, its input, and ways to steer it meanwhile.
+// One command in one call: its result, its streamed output, its input, and ways to control it while it runs.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,28 +16,28 @@ function texts(outputs: readonly ExecOutput[], stream: 'stdout' | 'stderr'): str
 
 export function oneShot(connector: Connector): void {
   describe('a one-shot command', () => {
-    test('gives its result when it has ended', async () => {
+    test('resolves with its result when it has ended', async () => {
       await using client = await connector.connect();
       const { exitCode, stdout, stderr, timedOut, sandboxType } = await client.exec(shell('echo out; echo error >&2; exit 3'));
       assert.deepEqual([exitCode, stdout, stderr, timedOut, sandboxType], [3, 'out\n', 'error\n', false, 'none']);
     });
 
-    test('is fed from a text, from bytes or from what comes', async () => {
+    test('takes input from a string, from bytes or from an async iterable', async () => {
       await using client = await connector.connect();
-      async function* coming(): AsyncGenerator<string | Uint8Array> {
+      async function* streamed(): AsyncGenerator<string | Uint8Array> {
         yield 'one ';
         yield Buffer.from('two');
       }
-      for (const input of ['one two', Buffer.from('one two'), coming()]) {
+      for (const input of ['one two', Buffer.from('one two'), streamed()]) {
         assert.equal((await client.exec(['cat'], { input })).stdout, 'one two');
       }
       const large = 'x'.repeat(3_000_000);
       const { stdoutBytes } = await client.exec(['cat'], { input: large });
       assert.equal(stdoutBytes, large.length);
-      assert.equal((await client.exec(['true'], { input: large, timeoutMs: 'none' })).exitCode, 0); // what it does not read is dropped
+      assert.equal((await client.exec(['true'], { input: large, timeoutMs: 'none' })).exitCode, 0); // unread input is dropped
     });
 
-    test('passes its output on as it comes, within a cap', async () => {
+    test('streams its output as it arrives, up to a cap', async () => {
       await using client = await connector.connect();
       const outputs: ExecOutput[] = [];
       const onOutput = (output: ExecOutput) => outputs.push(output);
@@ -49,7 +49,7 @@ export function oneShot(connector: Connector): void {
       assert.deepEqual([texts(outputs, 'stdout'), texts(outputs, 'stderr')], ['1234567', 'error']);
     });
 
-    test('runs on a terminal that is resized', async () => {
+    test('runs on a terminal that can be resized', async () => {
       await using client = await connector.connect();
       const outputs: ExecOutput[] = [];
       let isReady: () => void = () => {};
@@ -67,7 +67,7 @@ export function oneShot(connector: Connector): void {
       assert.equal(texts(outputs, 'stdout'), 'ready\r\n21 61\r\n');
     });
 
-    test('is ended by terminate or by a signal of the caller’s, with everything it started', async () => {
+    test('is ended by terminate or by the caller’s AbortSignal, with everything it started', async () => {
       await using client = await connector.connect();
       const stop = new AbortController();
       for (const end of ['terminate', 'abort'] as const) {
@@ -88,18 +88,18 @@ export function oneShot(connector: Connector): void {
         const { exitCode, signal } = await running;
         assert.deepEqual([exitCode, signal], [137, 'SIGKILL']);
         assert.deepEqual(await living(pids), []);
-        await running.terminate(); // ended already: nothing to do
+        await running.terminate(); // already ended: no effect
       }
       await assert.rejects(async () => client.exec(['true'], { signal: stop.signal }), { name: 'AbortError' });
     });
 
-    test('is ended when its time is up', async () => {
+    test('is ended by its timeout', async () => {
       await using client = await connector.connect();
       const { exitCode, timedOut } = await client.exec(['sleep', '600'], { timeoutMs: 200 });
       assert.deepEqual([exitCode, timedOut], [124, true]);
     });
 
-    test('that cannot be started says why', async () => {
+    test('that cannot be started rejects with the reason', async () => {
       await using client = await connector.connect();
       await assert.rejects(
         async () => client.exec(['no-such-program']),

@@ -1,4 +1,4 @@
-// What is wrong with a call is said in the same words, whether or not there is a wire between the caller and the server.
+// An invalid call gets the same error message with and without a wire between the caller and the server.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -9,7 +9,7 @@ const argv = ['true'];
 const ioRule = 'expected an object like {kind: "pty", rows, cols} or {kind: "pipe", stdin}';
 const timeRule = 'expected an integer of 0 or more';
 
-/** Method of the client, its arguments as a caller without a compiler might write them, and what the caller is told. */
+/** Method of the client, arguments as a caller without a compiler might write them, and the error message. */
 const wrongCalls: readonly (readonly [string, readonly unknown[], string])[] = [
   ['run', ['echo hi'], 'argv: expected a list of strings, got "echo hi"'],
   ['run', [['echo', 5]], 'argv[1]: expected a string, got 5'],
@@ -76,14 +76,14 @@ const wrongHandleCalls: readonly (readonly [string, readonly unknown[], string])
 ];
 
 export function refusals(connector: Connector): void {
-  describe('a wrong call', () => {
-    test('of the client is refused by member, rule and value', async () => {
+  describe('an invalid call', () => {
+    test('of the client is refused with the member, the rule and the value', async () => {
       await using client = await connector.connect();
       for (const [method, args, problem] of wrongCalls) assert.equal(await refusal(client, method, args), problem, method);
       assert.deepEqual(await client.list(), []);
     });
 
-    test('of a handle is refused by member, rule and value, and the process goes on', async () => {
+    test('of a handle is refused with the member, the rule and the value, and the process keeps running', async () => {
       await using client = await connector.connect();
       await using child = await client.start({ argv: ['cat'], io: { kind: 'pipe', stdin: 'open' } });
       for (const [method, args, problem] of wrongHandleCalls) assert.equal(await refusal(child, method, args), problem, method);

@@ -1,4 +1,4 @@
-// What differs in-process: there is one session, and nothing outlives the program.
+// What is different in-process: there is one session, and no process outlives the program.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,7 +13,7 @@ const env = { PATH: process.env['PATH'] ?? '' };
 describe('a client in-process', () => {
   guardAgainstLeaks();
 
-  test('joins a process of its own a second time, and each reader sees all of it', async () => {
+  test('attaches to its own process, and each of the two readers sees all output', async () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sh', '-c', 'echo seen twice; exit 3'], env, id: 'own' });
     await using joined = await client.attach('own');
@@ -24,7 +24,7 @@ describe('a client in-process', () => {
     }
   });
 
-  test('ends a process whose input fails, and tells why, instead of waiting for the rest', async () => {
+  test('ends a process whose input fails, and rejects with the reason, instead of waiting for the rest', async () => {
     await using client = connectInProcess();
     async function* broken(): AsyncGenerator<string> {
       yield 'the beginning';
@@ -33,7 +33,7 @@ describe('a client in-process', () => {
     await assert.rejects(client.run(['cat'], { env, input: broken() }), /the source dried up/);
   });
 
-  test('steers a process without following it', async () => {
+  test('controls a process without following it', async () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sleep', '600'], env, id: 'own' });
     await using joined = await client.attach('own', { follow: false });
@@ -41,28 +41,28 @@ describe('a client in-process', () => {
     assert.equal((await started.closed).reason, 'terminated');
   });
 
-  test('releases and restarts nothing', async () => {
+  test('refuses release and restart', async () => {
     await using client = connectInProcess();
     await using started = await client.start({ argv: ['sleep', '600'], env });
     await assert.rejects(started.release(), /process\/release needs a server/);
     await assert.rejects(client.restart(started.id), /process\/restart needs a server/);
   });
 
-  test('runs no more processes than one caller may', async () => {
+  test('is bound by the limit of processes per caller', async () => {
     await using client = connectInProcess({ limits: { maxProcessesPerCaller: 1 } });
     await using _started = await client.start({ argv: ['sleep', '600'], env });
     await assert.rejects(client.start({ argv: ['true'], env }), (error) => isExecError(error, 'tooManyProcesses'));
     await assert.rejects(client.exec(['true'], { env }), (error) => isExecError(error, 'tooManyProcesses'));
   });
 
-  test('is closed when its longest grace is over, which is bounded, however many processes ignore the request', async () => {
+  test('closes after the longest grace, which is bounded, however many processes ignore SIGTERM', async () => {
     const clock = new FakeClock();
     const client = connectInProcess({ clock });
     const script = `trap '' TERM HUP; echo up; while :; do sleep 1; done`;
     const pids: number[] = [];
     for (const forceAfterMs of [3_000, 60_000, 60_000]) {
       const child = await client.start({ argv: ['sh', '-c', script], env, forceAfterMs });
-      for await (const _ of child.output) break; // it has said that it ignores the request
+      for await (const _ of child.output) break; // its trap is installed
       pids.push(child.pid);
     }
     let isClosed = false;
@@ -85,7 +85,7 @@ describe('a client in-process', () => {
     await closing;
   });
 
-  test('is there for one command and gone with it', async () => {
+  test('is created for a single run and closed after it', async () => {
     const { ending, stdout } = await run(['cat'], { env, input: 'all in one' });
     assert.deepEqual([ending.kind, stdout.text], ['code', 'all in one']);
   });

@@ -1,4 +1,4 @@
-// Promise 7 with a real browser: whatever a web page tries, it does not reach a server on its visitor's machine.
+// Promise 7 with a real browser: a web page cannot reach a server on its visitor's machine, whatever it tries.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** Everything a page can do to make a request, tried against one address; tells what came of it. */
+/** Tries every way in which a page can make a request to one address, and returns the outcomes. */
 const attempts = `
 async function attempts(host) {
   const outcome = (promise) => promise.then(String, () => 'refused');
@@ -50,7 +50,7 @@ const nothing = {
   health: 'refused',
   post: 'refused',
   preflight: 'refused',
-  // What comes back is opaque to the page, whatever it is.
+  // The response is opaque to the page, whatever it is.
   blind: '0 ',
   blindPost: '0 ',
   image: 'refused',
@@ -59,7 +59,7 @@ const nothing = {
 
 const blank = `<!doctype html><body><script>${attempts}</script>`;
 
-/** The same from inside a frame that has no origin. */
+/** The same from inside a frame without an origin. */
 const framed = `<!doctype html><body><script>
 function framedAttempts(host) {
   return new Promise((resolve) => {
@@ -96,11 +96,11 @@ describe('a web page', { skip: noChromium }, () => {
     site.close();
   });
 
-  /** Every answer that the server gave the page was a refusal. */
-  async function assertRefused(page: Page, asked: string): Promise<void> {
-    // Chromium tells of some answers without saying what they are to; the page's own site refuses nothing.
-    const answers = () => page.answers.filter(({ url, status }) => url.includes(asked) || (url === '' && status === 403));
-    // It tells of them on a way of its own, which the page's result may overtake.
+  /** Asserts that every response of the server to the page was a refusal. */
+  async function assertRefused(page: Page, target: string): Promise<void> {
+    // Chromium reports some responses without a URL; a 403 among them is the server's, since the page's own site refuses nothing.
+    const answers = () => page.answers.filter(({ url, status }) => url.includes(target) || (url === '' && status === 403));
+    // It reports them asynchronously, possibly after the page's result.
     await eventually(() => assert.ok(answers().length >= Object.keys(nothing).length, JSON.stringify(page.answers)));
     assert.deepEqual(
       answers().filter(({ status }) => status !== 403),
@@ -108,7 +108,7 @@ describe('a web page', { skip: noChromium }, () => {
     );
   }
 
-  test('of another origin gets nothing', async () => {
+  test('of another origin is refused', async () => {
     for (const name of ['evil.test', '127.0.0.1', 'localhost']) {
       const page = await browser.page(`http://${name}:${port}/`);
       assert.deepEqual(await page.evaluate(`attempts('${host}')`), nothing, name);
@@ -116,7 +116,7 @@ describe('a web page', { skip: noChromium }, () => {
     }
   });
 
-  test('whose name was made to point at this machine gets nothing, although it is of the same origin', async () => {
+  test('whose name was rebound to this machine is refused, although it has the same origin', async () => {
     const rebound = `evil.test:${new URL(server.url).port}`;
     const page = await browser.page(`http://${rebound}/page`, { servedAs: blank });
     const refused = '403 this server does not answer to the host';
@@ -131,7 +131,7 @@ describe('a web page', { skip: noChromium }, () => {
     );
   });
 
-  test('without an origin gets nothing: in a sandboxed frame, or from a file', async () => {
+  test('without an origin is refused: in a sandboxed frame, or from a file', async () => {
     const page = await browser.page(`http://good.test:${port}/framed`);
     assert.deepEqual(await page.evaluate(`framedAttempts('${host}')`), nothing);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
@@ -145,7 +145,7 @@ describe('a web page', { skip: noChromium }, () => {
     }
   });
 
-  test('of an allowed origin gets its WebSocket, and an answer over it', async () => {
+  test('of an allowed origin can open a WebSocket and gets an answer over it', async () => {
     const page = await browser.page(`http://good.test:${port}/`);
     const { socket, socketWithProtocol, image } = await page.evaluate<Record<string, string>>(`attempts('${host}')`);
     assert.deepEqual({ socket, socketWithProtocol, image }, { socket: 'opened', socketWithProtocol: 'opened', image: 'refused' });

@@ -1,4 +1,4 @@
-// What a child gets of its server: what was asked for, and nothing else the server has.
+// A child gets from its server only what was requested.
 
 import assert from 'node:assert/strict';
 import { closeSync, readFileSync, readdirSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { SluiceServer } from '../support/sluice-server.js';
 const token = 'the-very-secret-token';
 const PATH = process.env['PATH'] ?? '';
 
-/** Everything in here is the server's business, and half of it is secret. */
+/** The server's own environment; half of it is secret. */
 const serverEnv = {
   PATH,
   HOME: '/',
@@ -49,7 +49,7 @@ function environOf(pid: unknown): string[] {
     .toSorted();
 }
 
-/** Not at once: a program that has only just been executed has a library open that it is about to load. */
+/** Retries, because a program that was just executed may have a library open that it is loading. */
 async function hasThreeStreams(pid: number): Promise<void> {
   await eventually(() => assert.deepEqual(readdirSync(`/proc/${pid}/fd`), ['0', '1', '2']));
 }
@@ -57,10 +57,10 @@ async function hasThreeStreams(pid: number): Promise<void> {
 describe('a child', () => {
   guardAgainstLeaks();
 
-  test('has the variables that were asked for, as the kernel knows them, and none of the server’s secrets', async () => {
+  test('has the requested variables, as the kernel shows them, and none of the server’s secrets', async () => {
     await withServer(async (peer) => {
       const pidOf = async (params: object) => resultOf(await peer.request('process/start', params))['pid'];
-      // The kernel shows an empty environment for a moment of the exec.
+      // During exec the kernel briefly shows an empty environment.
       const hasEnviron = (pid: unknown, expected: readonly string[]) =>
         eventually(() => assert.deepEqual(environOf(pid), expected));
       for (const [index, io] of ios.entries()) {
@@ -77,7 +77,7 @@ describe('a child', () => {
     });
   });
 
-  test('has its three streams open and nothing else, however many are started at once', async () => {
+  test('has only its three streams open, however many are started at once', async () => {
     await withServer(async (peer) => {
       const started = Array.from({ length: 24 }, async (_, index) => {
         const params = { processId: `p${index}`, argv: ['cat'], env: { PATH }, io: ios[index % 2] };
@@ -89,11 +89,11 @@ describe('a child', () => {
     });
   });
 
-  // Node's own are closed by exec. What native code in the same program opened may not be.
+  // Node's own descriptors are closed on exec; those that native code in the same program has opened may not be.
   const libc = loadLibc();
-  const cannotClose = libc?.addCloseFrom === undefined && 'this libc cannot close what it does not know';
+  const cannotClose = libc?.addCloseFrom === undefined && 'this libc cannot close unknown descriptors on spawn';
 
-  test('has nothing that the program around the server left inheritable', { skip: cannotClose }, async () => {
+  test('inherits no descriptor that the embedding program left inheritable', { skip: cannotClose }, async () => {
     const ends = new Int32Array(2);
     assert.equal(libc?.pipe2(ends, 0), 0);
     try {
@@ -111,9 +111,9 @@ describe('a child', () => {
 describe('the log', () => {
   guardAgainstLeaks();
 
-  test('holds nothing that a client said or brought, whatever went wrong, at its most talkative', async () => {
+  test('contains nothing that a client sent, even at the debug level and after every kind of error', async () => {
     await withServer(async (peer, server) => {
-      const hidden = 'hidden-in-what-was-said';
+      const hidden = 'hidden-in-a-request';
       const start = { processId: 'p', argv: ['cat', hidden], env: { PATH, NAME: hidden }, cwd: '/' };
       await peer.request('process/start', start);
       await peer.request('process/start', start);

@@ -1,4 +1,4 @@
-// Promise 7 against somebody who tries: tokens are not guessed, forged, logged or slowed down by.
+// Promise 7 against an attacker: tokens cannot be guessed or forged, are not logged, and guessing does not slow down clients.
 
 import assert from 'node:assert/strict';
 import { createPublicKey, randomBytes } from 'node:crypto';
@@ -17,7 +17,7 @@ async function statusWith(server: SluiceServer, ...headers: string[]): Promise<n
 describe('a token', () => {
   guardAgainstLeaks();
 
-  test('is not guessed: every wrong one is refused and none is logged, while a client is served as ever', async () => {
+  test('cannot be guessed: every wrong one is refused, none is logged, and a client is served throughout', async () => {
     using folder = scratchFolder();
     const token = randomBytes(16).toString('hex');
     await using server = await SluiceServer.start('websocket', [
@@ -55,7 +55,7 @@ describe('a token', () => {
 describe('a JWT', () => {
   guardAgainstLeaks();
 
-  test('is let in by a real server when it is signed with the right key, and in no other way', async () => {
+  test('is accepted by a real server only if it is signed with the right key', async () => {
     using folder = scratchFolder();
     const flags = ['--jwt-public-key-file', folder.write('key', publicKeyPem), '--jwt-audience', 'sluice'];
     await using server = await SluiceServer.start('websocket', flags);
@@ -68,16 +68,16 @@ describe('a JWT', () => {
     for (const [what, token] of Object.entries({
       'signed with the public key as a secret': hs256({ claims }, publicKeyPem),
       'signed with the bytes of the public key': hs256({ claims }, der),
-      'the same under the right name': hs256({ claims, header: { alg: 'EdDSA' } }, publicKeyPem),
+      'signed with the public key but labelled EdDSA': hs256({ claims, header: { alg: 'EdDSA' } }, publicKeyPem),
       'with alg none': `${signedPart({ alg: 'none' }, claims)}.`,
       'without alg': edDsa({ claims, header: { alg: undefined } }),
       'without a signature': edDsa({ claims }).replace(/[^.]*$/, ''),
       'that has expired': edDsa({ claims: { ...claims, exp: now - 3_600 } }),
       'that never expires': edDsa({ claims: { ...claims, exp: undefined } }),
-      'of tomorrow': edDsa({ claims: { ...claims, nbf: now + 3_600 } }),
-      'for somebody else': edDsa({ claims: { ...claims, aud: 'billing' } }),
-      'for nobody': edDsa({ claims: { ...claims, aud: undefined } }),
-      'with the claims of another': edDsa({ claims }).replace(/\.[^.]*\./, `.${encoded({ ...claims, sub: 'root' })}.`),
+      'that is not valid yet': edDsa({ claims: { ...claims, nbf: now + 3_600 } }),
+      'for another audience': edDsa({ claims: { ...claims, aud: 'billing' } }),
+      'without an audience': edDsa({ claims: { ...claims, aud: undefined } }),
+      'with changed claims': edDsa({ claims }).replace(/\.[^.]*\./, `.${encoded({ ...claims, sub: 'root' })}.`),
       'that is encrypted': `${encoded({ alg: 'RSA-OAEP', enc: 'A256GCM' })}.a.b.c.d`,
     })) {
       assert.equal(await status(token), 401, what);

@@ -1,4 +1,4 @@
-// Promise 7 below HTTP: requests that two readers could understand differently are understood by nobody.
+// Promise 7 at the level of raw HTTP: requests that two parsers could read differently are refused.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -19,12 +19,12 @@ describe('a request', () => {
     return statusesIn(await answerTo(server, request(server, line, headers) + rest));
   }
 
-  test('as it should be is answered, and so is an upgrade', async () => {
+  test('that is well-formed is answered, and so is an upgrade', async () => {
     assert.deepEqual(await statuses('GET /healthz', []), [200]);
     assert.deepEqual(await statuses('GET /', upgradeHeaders), [101]);
   });
 
-  test('of a browser for the page at / passes the same gate as any other', async () => {
+  test('from a browser for the page at / is checked like any other', async () => {
     const browser = 'Accept: text/html,*/*;q=0.8';
     assert.deepEqual(await statuses('GET /', [browser]), [200]);
     assert.deepEqual(await statuses('GET /', [browser, 'Sec-Fetch-Site: none']), [200]);
@@ -57,7 +57,7 @@ describe('a request', () => {
     assert.deepEqual(statusesIn(await answerTo(server, request(server, 'GET /healthz').replaceAll('\r', ''))), [400]);
   });
 
-  test('cannot hide its Origin behind thousands of headers, nor bring more than 16 KiB of them', async () => {
+  test('cannot hide its Origin behind thousands of headers, nor have more than 16 KiB of them', async () => {
     const many = Array.from({ length: 2_100 }, () => 'a:b');
     const hidden = [...many, 'Origin: http://evil.test'];
     assert.deepEqual(await statuses('GET /healthz', hidden), [403]);
@@ -66,14 +66,14 @@ describe('a request', () => {
     assert.deepEqual(await statuses(`GET /${'y'.repeat(20_000)}`, []), [431]);
   });
 
-  test('that names another protocol or method to upgrade to or with gets none', async () => {
+  test('that upgrades to another protocol or with another method is refused', async () => {
     assert.deepEqual(await statuses('POST /', upgradeHeaders), [405]);
     assert.deepEqual(await statuses('GET /', ['Connection: Upgrade', 'Upgrade: h2c', 'HTTP2-Settings: AAA']), [400]);
     assert.deepEqual(statusesIn(await answerTo(server, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')), [400]);
     assert.deepEqual(await statuses('CONNECT 127.0.0.1:22', []), [404]);
   });
 
-  test('puts nothing of its own into the headers of the answer', async () => {
+  test('cannot inject anything into the headers of the answer', async () => {
     for (const [line, headers] of [
       ['GET /%0d%0aset-cookie:%20a=b', []],
       ['GET http://evil.test/healthz', []],
@@ -86,7 +86,7 @@ describe('a request', () => {
     }
   });
 
-  test('behind an upgrade is never read, whether that was refused or not', async () => {
+  test('after an upgrade is never read, whether the upgrade was refused or not', async () => {
     const hidden = request(server, 'GET /metrics');
     assert.deepEqual(await statuses('GET /', [...upgradeHeaders, 'Origin: http://evil.test'], hidden), [403]);
     assert.deepEqual(await statuses('GET /', upgradeHeaders, hidden), [101]);

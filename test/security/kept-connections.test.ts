@@ -1,4 +1,4 @@
-// Promise 7 on a connection that is kept: what was allowed to one request is not allowed to the next.
+// Promise 7 on keep-alive connections: permission for one request does not extend to the next.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -14,7 +14,7 @@ const bearer = `Authorization: Bearer ${token}`;
 
 guardAgainstLeaks();
 
-describe('on a connection that is kept', () => {
+describe('on a keep-alive connection', () => {
   const folder = scratchFolder();
   let server: SluiceServer;
   before(async () => {
@@ -25,7 +25,7 @@ describe('on a connection that is kept', () => {
     folder[Symbol.dispose]();
   });
 
-  /** A client whose first request was answered. */
+  /** A client whose first request has been answered. */
   async function keptClient(): Promise<HttpClient> {
     const client = new HttpClient(Number(new URL(server.url).port));
     client.send(request(server, 'GET /metrics', [bearer]));
@@ -33,7 +33,7 @@ describe('on a connection that is kept', () => {
     return client;
   }
 
-  test('every request needs the token again, and a refused one is the last', async () => {
+  test('every request needs the token, and a refused one closes the connection', async () => {
     using client = await keptClient();
     client.send(request(server, 'HEAD /metrics', [bearer]) + request(server, 'GET /healthz'));
     await client.answered(200, 200, 200);
@@ -65,7 +65,7 @@ describe('on a connection that is kept', () => {
     });
   }
 
-  test('a request that two readers could understand differently is understood by neither', async () => {
+  test('a request that two parsers could read differently is refused', async () => {
     const hidden = request(server, 'GET /metrics', [bearer]);
     for (const header of [
       'Content-Length: 5\r\nContent-Length: 6',
@@ -87,7 +87,7 @@ describe('on a connection that is kept', () => {
     await client.closed(200, 400);
   });
 
-  test('a rebound name is refused, and so is a missing one', async () => {
+  test('a rebound host name is refused, and so is a missing one', async () => {
     for (const [host, status] of [
       ['Host: evil.test', 403],
       ['X: y', 400],

@@ -1,4 +1,4 @@
-// Peers that show no credential must not keep out those that have one, however many connections they hold open.
+// Peers without a credential must not keep out peers that have one, however many connections they hold open.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,18 +13,18 @@ import { type RawPeer, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
 import { request, upgradeHeaders } from './raw-http.js';
 
-const token = 'a-token-that-nobody-guesses';
+const token = 'a-token-that-is-hard-to-guess';
 
-/** Unknown peers that the server puts up with. */
+/** The server's limit for unauthenticated peers. */
 const share = 1_024;
 
-/** More than that, and more than a server took in all that gave known and unknown peers one share. */
+/** More than that limit, and more than a server with a single limit for all peers would accept. */
 const crowd = 1_100;
 
 class Crowd implements AsyncDisposable {
   readonly #sockets: Socket[] = [];
 
-  /** Each sends the text, reads nothing and stays. A Unix socket whose backlog is full refuses at once, so that is tried again. */
+  /** Opens connections that send the text and then stay idle. Retries, because a Unix socket with a full backlog refuses at once. */
   async grow(count: number, to: NetConnectOpts, text = ''): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       const socket = await eventually(async () => {
@@ -38,7 +38,7 @@ class Crowd implements AsyncDisposable {
     }
   }
 
-  /** The server has hung up on those that are not in here. */
+  /** The connections that the server has not closed. */
   get left(): readonly Socket[] {
     return this.#sockets.filter((socket) => !socket.resume().closed);
   }
@@ -61,10 +61,10 @@ describe('peers without a credential', { skip }, () => {
   guardAgainstLeaks();
 
   for (const [what, textFor] of [
-    ['say nothing', () => ''],
-    ['begin a request and do not end it', () => 'GET / HTTP/1.1\r\nHost:'],
+    ['send nothing', () => ''],
+    ['send an incomplete request', () => 'GET / HTTP/1.1\r\nHost:'],
   ] as const) {
-    test(`that ${what} do not keep out a client with a token, nor disturb one that is there`, async () => {
+    test(`that ${what} do not keep out a client with a token, nor disturb a connected one`, async () => {
       using folder = scratchFolder();
       await using server = await SluiceServer.start('websocket', ['--token-file', folder.write('token', token)]);
       const authorization = `Bearer ${token}`;
@@ -80,7 +80,7 @@ describe('peers without a credential', { skip }, () => {
     });
   }
 
-  test('that connect to a Unix socket and say nothing do not keep out a client, nor disturb one that is there', async () => {
+  test('that connect to a Unix socket and send nothing do not keep out a client, nor disturb a connected one', async () => {
     await using server = await SluiceServer.start('unix');
     await using present = await overUnixSocket(server.url);
     await present.greet();
@@ -123,7 +123,7 @@ describe('many clients at once', { skip }, () => {
   }
 });
 
-/** The server may have yet to notice that earlier connections are gone. */
+/** Retries, because the server may not have noticed yet that earlier connections are gone. */
 async function greeted(server: SluiceServer): Promise<RawPeer> {
   return eventually(async () => {
     const peer = await overWebSocket(server.url);
@@ -137,7 +137,7 @@ async function greeted(server: SluiceServer): Promise<RawPeer> {
 describe('a caller', { skip }, () => {
   guardAgainstLeaks();
 
-  test('whose connections were lost again and again gets in: its oldest abandoned session without a process ends', async () => {
+  test('whose connections were lost repeatedly gets in: its oldest abandoned session without a process ends', async () => {
     await using server = await SluiceServer.start('websocket', ['--max-sessions-per-token', '3']);
     const sessions: string[] = [];
     for (const hasProcess of [true, false, false]) {

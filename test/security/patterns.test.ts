@@ -1,4 +1,4 @@
-// A caller's text that becomes a pattern: no request makes the server stand still.
+// Patterns from callers: no request can block the server.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,10 +7,10 @@ import { overWebSocket } from '../support/raw-connections.js';
 import { errorOf, resultOf } from '../support/raw-peer.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-describe('a glob of an environment policy', () => {
+describe('a glob in an environment policy', () => {
   guardAgainstLeaks();
 
-  test('that would make a regular expression explode is matched, and other callers are answered', async () => {
+  test('that would make a regular expression backtrack for ever is matched, and other callers are answered', async () => {
     await using server = await SluiceServer.start('websocket');
     await using hostile = await overWebSocket(server.url);
     await using other = await overWebSocket(server.url);
@@ -24,7 +24,7 @@ describe('a glob of an environment policy', () => {
     assert.equal(hostile.outputOf('p'), `${name}b=2\n`);
   });
 
-  test('is refused together with more others than can be compared in a moment', async () => {
+  test('is refused if there are more of them than can be matched quickly', async () => {
     await using server = await SluiceServer.start('websocket');
     await using peer = await overWebSocket(server.url);
     await peer.greet();

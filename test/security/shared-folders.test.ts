@@ -1,4 +1,4 @@
-// Places that somebody else has prepared: nothing of ours goes where others can see it, and nothing of theirs is touched or believed.
+// Paths that another user has prepared: our data never ends up where others can see it, and their files are neither touched nor trusted.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -28,11 +28,11 @@ import { SluiceServer, program } from '../support/sluice-server.js';
 
 guardAgainstLeaks();
 
-/** Root can give files away, and so be the other user too. */
+/** Root can change the owner of files, and so act as the other user. */
 const noOtherUser = process.getuid?.() === 0 ? false : 'only root can act as another user';
-const nobody = 65_534;
+const otherUid = 65_534;
 
-/** A folder that everybody may write to, as /tmp is. */
+/** A world-writable folder, like /tmp. */
 class SharedFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'sluice-'));
   readonly place = join(this.path, 'socket');
@@ -58,7 +58,7 @@ function serveAt(place: string): { status: number | null; stderr: string } {
   });
 }
 
-/** The socket of a server that has died: its file stays. */
+/** Leaves the socket file of a server that was killed. */
 function leaveDeadSocket(place: string): void {
   const script = `require('node:net').createServer().listen(${JSON.stringify(place)}, () => process.kill(process.pid, 'SIGKILL'))`;
   spawnSync(process.execPath, ['-e', script]);
@@ -76,34 +76,34 @@ describe('the path of a Unix socket, prepared by another user,', { skip: noOther
     test(`${what} is refused and left as it was`, () => {
       using folder = new SharedFolder();
       prepare(folder.place);
-      lchownSync(folder.place, nobody, nobody);
+      lchownSync(folder.place, otherUid, otherUid);
       const before = stateOf(folder);
       const ours = readFileSync(program);
       const { status, stderr } = serveAt(folder.place);
       assert.equal(status, 125);
-      assert.match(stderr, /there is something that is no socket; it was left alone/);
+      assert.match(stderr, /a file that is not a socket is in the way; it was left alone/);
       assert.deepEqual(stateOf(folder), before);
       assert.deepEqual(readFileSync(program), ours);
     });
   }
 
-  test('with a socket of a server of theirs is refused', async () => {
+  test('with the socket of their running server is refused', async () => {
     using folder = new SharedFolder();
     const theirs = createServer((socket) => socket.destroy()).listen(folder.place);
     await once(theirs, 'listening');
-    chownSync(folder.place, nobody, nobody);
+    chownSync(folder.place, otherUid, otherUid);
     chmodSync(folder.place, 0o777);
     const { status, stderr } = serveAt(folder.place);
-    assert.deepEqual([status, lstatSync(folder.place).uid], [125, nobody]);
+    assert.deepEqual([status, lstatSync(folder.place).uid], [125, otherUid]);
     assert.match(stderr, /a server is listening there already|may be in use/);
     theirs.close();
     await once(theirs, 'close');
   });
 
-  test('with a dead socket of theirs becomes ours alone', async () => {
+  test('with the socket of their dead server is replaced by one that only we can use', async () => {
     using folder = new SharedFolder();
     leaveDeadSocket(folder.place);
-    chownSync(folder.place, nobody, nobody);
+    chownSync(folder.place, otherUid, otherUid);
     chmodSync(folder.place, 0o777);
     await using server = await SluiceServer.start('unix', ['--listen', `unix://${folder.place}`]);
     const { uid, mode } = lstatSync(folder.place);
@@ -118,7 +118,7 @@ describe('the path of a Unix socket, prepared by another user,', { skip: noOther
 describe('the log of a run', () => {
   const header: RunHeader = { type: 'run', runId: 'run-1', adapter: 'fixture', cwd: '/', at: 1 };
 
-  test('in a folder that is a link is its owner’s alone', () => {
+  test('in a folder that is a symlink is accessible only to its owner', () => {
     using folder = new SharedFolder();
     mkdirSync(join(folder.path, 'real'), { mode: 0o777 });
     symlinkSync(join(folder.path, 'real'), join(folder.path, 'logs'));
@@ -127,7 +127,7 @@ describe('the log of a run', () => {
     assert.deepEqual([mode & 0o777, uid], [0o600, process.getuid?.()]);
   });
 
-  test('is not written through a link that was put in its place, nor into a file', () => {
+  test('is not written through a symlink at its path', () => {
     using folder = new SharedFolder();
     const precious = join(folder.path, 'precious');
     writeFileSync(precious, 'precious');

@@ -1,4 +1,4 @@
-// A WebSocket as browsers have it: cannot be paused, does not tell when it has sent, and keeps its failures to itself.
+// Channels over a browser's WebSocket, which cannot be paused, has no drain event, and does not report why it failed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,7 +15,7 @@ import { record } from './channel-contract.js';
 guardAgainstLeaks();
 
 describe('opening', () => {
-  test('waits until it is open', async () => {
+  test('waits until the WebSocket is open', async () => {
     const { socket, options } = fake();
     let isOpen = false;
     const opening = openBrowserWebSocketChannel(socket, options).then((channel) => ((isOpen = true), channel));
@@ -25,7 +25,7 @@ describe('opening', () => {
     assert.equal((await opening).peer, 'ws://fake');
   });
 
-  test('fails when it closes instead, though browsers do not say why', async () => {
+  test('fails when the WebSocket closes instead, even without a reason', async () => {
     const { socket, options } = fake();
     const opening = openBrowserWebSocketChannel(socket, options);
     socket.fire('error', {});
@@ -34,12 +34,12 @@ describe('opening', () => {
   });
 });
 
-test('bytes are asked for as bytes, since blobs would come out of order', () => {
+test('binary messages are requested as ArrayBuffer, since blobs would be read out of order', () => {
   const { socket } = open();
   assert.equal(socket.binaryType, 'arraybuffer');
 });
 
-test('something that is neither text nor bytes is unreadable', () => {
+test('a message that is neither text nor bytes is unreadable', () => {
   const { socket, channel } = open();
   const recorder = record(channel);
   socket.fire('message', { data: null });
@@ -47,8 +47,8 @@ test('something that is neither text nor bytes is unreadable', () => {
   assert.deepEqual(recorder.arrivals, [{ unreadable: 'a message is neither text nor bytes' }, { binary: '07' }]);
 });
 
-describe('while it lags', () => {
-  test('it is asked again and again until it has sent, and only while somebody waits', async () => {
+describe('while the peer lags', () => {
+  test('the buffered amount is polled, but only while a sender waits', async () => {
     const { socket, channel, clock } = open();
     assert.equal(channel.send('{}'), true);
     socket.bufferedAmount = 256 * 1024 + 1;
@@ -64,7 +64,7 @@ describe('while it lags', () => {
     assert.deepEqual(clock.pendingMs, []);
   });
 
-  test('a close frees who waits, and the asking stops', async () => {
+  test('a close releases waiting senders and stops the polling', async () => {
     const { socket, channel, clock } = open();
     socket.bufferedAmount = 1_000_000;
     const waiting = channel.drained();
@@ -76,8 +76,8 @@ describe('while it lags', () => {
   });
 });
 
-describe('while it is paused', () => {
-  test('what comes is held, up to a limit at which the channel ends', async () => {
+describe('while the channel is paused', () => {
+  test('messages are held, up to a limit at which the channel closes', async () => {
     const { socket, channel } = open();
     const recorder = record(channel);
     channel.pause();
@@ -86,14 +86,14 @@ describe('while it is paused', () => {
     assert.equal(recorder.arrivals.length, 1);
     channel.pause();
     for (let count = 0; count < 2; count += 1) socket.fire('message', { data: 'x'.repeat(500) });
-    assert.deepEqual(socket.closes, [[4000, 'the peer sent more than 1000 bytes that nobody was ready to take']]);
+    assert.deepEqual(socket.closes, [[4000, 'the peer sent more than 1000 bytes while this side was not reading']]);
     socket.fire('close', { code: 4000, reason: '' });
-    assert.deepEqual(await channel.closed, { problem: 'the peer sent more than 1000 bytes that nobody was ready to take' });
+    assert.deepEqual(await channel.closed, { problem: 'the peer sent more than 1000 bytes while this side was not reading' });
     channel.resume();
     assert.equal(recorder.arrivals.length, 1);
   });
 
-  test('a flood of empty messages counts, too', () => {
+  test('a flood of empty messages counts towards the limit', () => {
     const { socket, channel } = open();
     record(channel);
     channel.pause();
@@ -110,13 +110,13 @@ describe('a close', () => {
     assert.deepEqual(await channel.closed, { problem: 'the peer did not answer the close' });
   });
 
-  test('carries as much of its reason as a close frame has room for', () => {
+  test('truncates its reason to what fits into a close frame', () => {
     const { socket, channel } = open();
     channel.close('é'.repeat(100));
     assert.deepEqual(socket.closes, [[4000, 'é'.repeat(61)]]);
   });
 
-  test('of the peer is a problem unless it was in good order', async () => {
+  test('by the peer is a problem unless its code means good order', async () => {
     const ends: Record<number, ChannelEnd> = {
       1000: {},
       1001: { isFinal: true },
@@ -135,7 +135,7 @@ describe('a close', () => {
 
 type Listener = (event: never) => void;
 
-/** What a browser gives, in the hands of the test. */
+/** A browser's WebSocket, controlled by the test. */
 class FakeWebSocket implements WebSocketLike {
   bufferedAmount = 0;
   binaryType = 'blob';

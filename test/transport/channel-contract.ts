@@ -1,4 +1,4 @@
-// What every channel promises, written once and run over each kind.
+// The contract that every kind of channel must fulfil.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,17 +10,17 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { type Arrival, Recorder } from './recorder.js';
 
 export interface ChannelPair extends AsyncDisposable {
-  /** Two ends of one wire; nobody listens yet. */
+  /** Two ends of one wire, without listeners. */
   readonly ends: readonly [Channel, Channel];
 }
 
-/** A message that a few dozen of fill every buffer between two programs. */
+/** A message so long that a few dozen fill every buffer between two programs. */
 const bulk = JSON.stringify('x'.repeat(64 * 1024));
 
-/** Far more than the high-water mark and what two kernels' buffers hold. */
+/** Far more than the high-water mark and the kernels' buffers hold. */
 const mostQueuedMessages = 1_000;
 
-/** A browser's WebSocket cannot be made to wait, so `unsteerable` is the end whose peer never sees it lag. */
+/** `unsteerable` is the end that is a browser's WebSocket: it cannot stop reading, so its peer never sees it lag. */
 export function channelContract(kind: string, open: () => Promise<ChannelPair>, unsteerable?: 0 | 1): void {
   describe(kind, () => {
     guardAgainstLeaks();
@@ -72,7 +72,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.deepEqual(receiver.arrivals[4], { binary: Buffer.alloc(124, '\n\u0001{').toString('hex') });
         });
 
-        test('bytes that were sent may change at once, also while they wait for a peer that does not read', async () => {
+        test('the caller may change bytes right after sending them, even while the peer does not read', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
           pair.ends[to].pause();
@@ -87,10 +87,10 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           }
           pair.ends[to].resume();
           await eventually(() => assert.equal(receiver.arrivals.length, sent.length));
-          assert.ok(isDeepStrictEqual(receiver.arrivals, sent)); // of which nobody would read what differs
+          assert.ok(isDeepStrictEqual(receiver.arrivals, sent)); // without a diff, which would be too long to read
         });
 
-        test('what comes before anybody listens is not lost', async () => {
+        test('messages that arrive before there is a listener are not lost', async () => {
           await using pair = await open();
           for (const text of numbers(100)) pair.ends[from].send(text);
           await settled(() => pair.ends[from].queuedBytes);
@@ -98,7 +98,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           await eventually(() => assert.deepEqual(receiver.arrivals, numbers(100)));
         });
 
-        test('a paused end takes nothing more, not even what has come already, until it goes on', async () => {
+        test('a paused end delivers nothing, not even messages that have already arrived, until it resumes', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], pair.ends[to]];
           const taken: string[] = [];
@@ -119,10 +119,10 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           await eventually(() => assert.deepEqual(taken, numbers(35)));
         });
 
-        // A browser's WebSocket cannot be paused, so it has no such moments.
+        // A browser's WebSocket cannot be paused, so its peer never lags.
         const isSteerable = to !== unsteerable;
         if (isSteerable)
-          test('a peer that does not read makes send say so, and drained waits until it does', async () => {
+          test('send returns false while the peer does not read, and drained waits until it does', async () => {
             await using pair = await open();
             const [sender, receiver] = [pair.ends[from], pair.ends[to]];
             const recorder = record(receiver);
@@ -137,18 +137,18 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
             await drained;
             assert.ok(sender.queuedBytes <= highWaterBytes);
             await eventually(() => assert.equal(recorder.arrivals.length, sent));
-            await sender.drained(); // at once, when nobody lags
+            await sender.drained(); // resolves at once when the peer does not lag
           });
 
         if (isSteerable)
-          test('a peer that does not listen yet lags like one that does not read', async () => {
+          test('a peer without a listener lags like one that does not read', async () => {
             await using pair = await open();
             const sent = await fill(pair.ends[from]);
             const recorder = record(pair.ends[to]);
             await eventually(() => assert.equal(recorder.arrivals.length, sent));
           });
 
-        test('close lets everything arrive that was sent, and both ends end without a problem', async () => {
+        test('everything sent before a close arrives, and both ends end without a problem', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
           for (let count = 0; count < 200; count += 1) sender.send(bulk);
@@ -160,7 +160,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.deepEqual(receiver.arrivals.at(-1), { binary: '010203' });
         });
 
-        test('what came before the end is delivered before the end, however late it is taken', async () => {
+        test('messages that arrived before the end are delivered before it, however late the listener resumes', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], pair.ends[to]];
           const recorder = record(receiver);
@@ -175,7 +175,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.deepEqual(recorder.arrivals, numbers(50));
         });
 
-        test('an end that has not taken what came before the peer closed can still be closed', async () => {
+        test('an end with undelivered messages from a closed peer can be closed', async () => {
           await using pair = await open();
           const [sender, receiver] = [pair.ends[from], pair.ends[to]];
           const recorder = record(receiver);
@@ -189,7 +189,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.deepEqual(recorder.arrivals, []);
         });
 
-        test('an end that was closed for a problem names it', async () => {
+        test('an end that was closed with a problem reports it', async () => {
           await using pair = await open();
           record(pair.ends[to]);
           pair.ends[from].close('it spoke out of turn 🎈'.repeat(20));
@@ -197,7 +197,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           await pair.ends[to].closed;
         });
 
-        test('a closed end sends nothing, keeps nobody waiting and delivers nothing', async () => {
+        test('a closed end sends nothing, blocks no sender and delivers nothing', async () => {
           await using pair = await open();
           const [one, other] = [pair.ends[from], pair.ends[to]];
           const [atOne, atOther] = [record(one), record(other)];
@@ -216,7 +216,7 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
         });
 
         if (isSteerable)
-          test('closing frees whoever waits for the peer to catch up', async () => {
+          test('closing releases senders that wait for the peer to catch up', async () => {
             await using pair = await open();
             record(pair.ends[to]);
             pair.ends[to].pause();
@@ -262,11 +262,11 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
   });
 }
 
-/** Sends until the peer lags; gives how many messages it took. Waits now and then, so that what can go out does. */
+/** Sends until the peer lags for good; returns the number of messages sent. */
 async function fill(sender: Channel): Promise<number> {
   for (let sent = 1; sent < mostQueuedMessages; sent += 1) {
     if (!sender.send(bulk)) {
-      // What the system can still take, it takes now; what lags then, lags for good.
+      // Let the system accept what it still can; if the peer lags after that, it lags for good.
       if ((await settled(() => sender.queuedBytes)) > highWaterBytes) return sent;
     }
   }

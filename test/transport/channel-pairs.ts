@@ -1,4 +1,4 @@
-// Pairs of channels of every kind, over real sockets where there are any.
+// Pairs of channels of every kind, over real sockets where the kind has sockets.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export const maxMessageBytes = 16 * 1024 * 1024;
 
 export const loopback = { kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 0 } as const;
 
-/** Lets everybody in, on a free port. */
+/** Admits every client, on a free port. */
 export const openDoor: Omit<WebSocketListenerOptions<string>, 'onChannel'> = {
   endpoint: loopback,
   maxMessageBytes,
@@ -67,7 +67,7 @@ export async function webSocketPair(): Promise<ChannelPair> {
   return webSocketPairOver((url) => openChannel(parseConnectUrl(url), clientOptions));
 }
 
-/** The client as a browser has it: nothing but what the standard says. */
+/** The client as in a browser, with nothing but the standard API. */
 export async function plainWebSocketPair(connect: (url: string) => WebSocketLike): Promise<ChannelPair> {
   return webSocketPairOver(async (url) =>
     openBrowserWebSocketChannel(connect(url), { peer: url, maxHeldBytes: maxMessageBytes }),

@@ -1,4 +1,4 @@
-// The contract of channels, over every kind of them.
+// Runs the channel contract over every kind of channel.
 
 import { WebSocket } from 'ws';
 import type { WebSocketLike } from '#src/transport/browser-websocket-channel.js';
@@ -9,14 +9,14 @@ channelContract('memory', memoryPair);
 channelContract('a pair of one-way streams', standardStreamsPair);
 channelContract('a Unix socket', unixPair);
 channelContract('a WebSocket', webSocketPair);
-channelContract('a WebSocket as a browser has it', () => plainWebSocketPair(asInBrowsers), 0);
+channelContract('a WebSocket with the API of browsers', () => plainWebSocketPair(asInBrowsers), 0);
 
 const { WebSocket: NodeWebSocket } = globalThis as { WebSocket?: new (url: string) => WebSocketLike };
 if (NodeWebSocket !== undefined) {
   channelContract("Node's own WebSocket", () => plainWebSocketPair((url) => new NodeWebSocket(url)), 0);
 }
 
-/** Hides what `ws` can do beyond the standard. */
+/** Hides everything that `ws` offers beyond the standard. */
 function asInBrowsers(url: string): WebSocketLike {
   const socket = new WebSocket(url, { perMessageDeflate: false });
   return {

@@ -1,4 +1,4 @@
-// Opening channels: every way it can fail is told apart, and nothing is left behind by a failure.
+// Opening channels: every kind of failure has its own error, and no failure leaves anything behind.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -46,7 +46,7 @@ describe('a server that', () => {
     await assert.rejects(openChannel(listener.endpoint, options), (error: Error) => error.message.length < 600);
   });
 
-  test('is not there is named', async () => {
+  test('does not listen is named in the error', async () => {
     const listener = await listenWebSocket({ ...openDoor, onChannel() {} });
     await listener.close({ graceMs: 0 });
     await assert.rejects(openChannel(listener.endpoint, options), {
@@ -59,7 +59,7 @@ describe('a server that', () => {
     });
   });
 
-  test('says nothing is given up on in time', async () => {
+  test('never answers is given up on after the timeout', async () => {
     await using mute = await muteServer();
     const clock = new FakeClock();
     const opening = openChannel(mute.endpoint, { ...options, timeoutMs: 500, clock });
@@ -74,7 +74,7 @@ describe('a server that', () => {
     assert.deepEqual(clock.pendingMs, []);
   });
 
-  test('takes a token in the headers and nowhere else', async () => {
+  test('needs a token gets it in the headers and nowhere else', async () => {
     const seen = deferred<string>();
     await using listener = await listenWebSocket({
       ...openDoor,
@@ -90,7 +90,7 @@ describe('a server that', () => {
     channel.close();
   });
 
-  test('sends more at once than the client takes loses the connection', async () => {
+  test('sends a message longer than the client accepts loses the connection', async () => {
     await using listener = await listenWebSocket({
       ...openDoor,
       onChannel(channel) {
@@ -105,7 +105,7 @@ describe('a server that', () => {
 });
 
 describe('a caller that', () => {
-  test('gives up is told its own reason', async () => {
+  test('aborts gets its own reason as the error', async () => {
     await using mute = await muteServer();
     const reason = new Error('changed my mind');
     const controller = new AbortController();
@@ -117,7 +117,7 @@ describe('a caller that', () => {
     await mute.hungUp;
   });
 
-  test('has given up before opens nothing', async () => {
+  test('has aborted before the call opens nothing', async () => {
     await using mute = await muteServer();
     const reason = new Error('never mind');
     await assert.rejects(openChannel(mute.endpoint, { ...options, signal: AbortSignal.abort(reason) }), reason);
@@ -166,7 +166,7 @@ describe('TLS', () => {
   });
 });
 
-test('neither connecting nor listening loads HTTP before it is needed', () => {
+test('neither connecting nor listening loads node:http before it is needed', () => {
   const files = ['connect', 'websocket-listener', 'unix-listener'].map((name) =>
     import.meta.resolve(`#src/transport/${name}.js`),
   );
@@ -178,12 +178,12 @@ test('neither connecting nor listening loads HTTP before it is needed', () => {
 interface MuteServer extends AsyncDisposable {
   readonly endpoint: WebSocketEndpoint;
   readonly connected: Promise<unknown>;
-  /** The first client has gone by itself. */
+  /** Resolves when the first client has closed its connection. */
   readonly hungUp: Promise<unknown>;
   readonly connections: number;
 }
 
-/** Accepts and never says a word. */
+/** Accepts connections and never sends anything. */
 async function muteServer(): Promise<MuteServer> {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => sockets.push(socket.on('error', () => {}).resume()));

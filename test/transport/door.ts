@@ -1,4 +1,4 @@
-// A WebSocket listener that lets everybody in, and the clients, polite and raw, that come to it.
+// A WebSocket listener that admits every client, and the proper and raw clients that connect to it.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,9 +14,9 @@ export interface Door extends AsyncDisposable {
   readonly listener: WebSocketListener;
   readonly channels: Channel[];
   readonly identities: string[];
-  /** For each channel: says that its peer is known. */
+  /** For each channel, the function that admits its peer. */
   readonly admits: (() => void)[];
-  /** The only channel there is. */
+  /** The only channel; fails when there are none or several. */
   readonly only: Channel;
 }
 
@@ -57,7 +57,7 @@ interface ClientOptions {
   readonly protocols?: string[];
   readonly headers?: Record<string, string>;
   readonly perMessageDeflate?: boolean;
-  /** PEM of the authority to trust. */
+  /** PEM of the certificate authority to trust. */
   readonly ca?: string;
 }
 
@@ -80,7 +80,7 @@ interface Answer {
   readonly headers: IncomingMessage['headers'];
 }
 
-/** What a client that wanted a WebSocket is told instead. */
+/** The response to a client whose WebSocket upgrade is refused. */
 export async function refusal(url: string): Promise<Answer> {
   const socket = new WebSocket(url);
   socket.on('error', () => {});
@@ -91,9 +91,9 @@ export async function refusal(url: string): Promise<Answer> {
 }
 
 export async function plain(url: string, method: 'GET' | 'POST' = 'GET'): Promise<Answer> {
-  const asked = (method === 'GET' ? get : request)(url.replace(/^ws/, 'http'), { method, agent: false });
-  asked.end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const sent = (method === 'GET' ? get : request)(url.replace(/^ws/, 'http'), { method, agent: false });
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return answerIn(response);
 }
 
@@ -111,7 +111,7 @@ export async function rawAnswer({ endpoint }: WebSocketListener, head: string): 
   return { status: Number(bytes.toString().slice(9, 12)), socket };
 }
 
-/** A WebSocket that answers nothing by itself. */
+/** A WebSocket that does not answer pings or closes. */
 export async function rawWebSocket(listener: WebSocketListener): Promise<Socket> {
   const handshake = [
     'Host: x',

@@ -1,4 +1,4 @@
-// Addresses: what is understood, what is refused, and that no refusal repeats a secret.
+// Addresses: which are accepted, which are refused, and that no refusal repeats a secret.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -20,7 +20,7 @@ const ws = (host: string, port: number) => ({ kind: 'websocket', isSecure: false
 const wss = (host: string, port: number) => ({ kind: 'websocket', isSecure: true, host, port }) as const;
 
 describe('an address to listen on', () => {
-  const understood: Record<string, ListenEndpoint> = {
+  const accepted: Record<string, ListenEndpoint> = {
     stdio: { kind: 'stdio' },
     'stdio://': { kind: 'stdio' },
     'ws://127.0.0.1:0': ws('127.0.0.1', 0),
@@ -35,8 +35,8 @@ describe('an address to listen on', () => {
     'unix:///run/sluice.sock': { kind: 'unix', path: '/run/sluice.sock' },
     'unix:///a b/c%20d/%25': { kind: 'unix', path: '/a b/c d/%' },
   };
-  for (const [url, endpoint] of Object.entries(understood)) {
-    test(`${url} is understood`, () => assert.deepEqual(parseListenUrl(url), endpoint));
+  for (const [url, endpoint] of Object.entries(accepted)) {
+    test(`${url} is accepted`, () => assert.deepEqual(parseListenUrl(url), endpoint));
   }
 
   test('needs an IP address and a port', () => {
@@ -65,7 +65,7 @@ describe('an address to listen on', () => {
     );
   });
 
-  test('of another kind is told what kinds there are', () => {
+  test('of an unknown kind is refused with a list of the known ones', () => {
     for (const url of ['http://127.0.0.1:1', '127.0.0.1:1', '', 'WS://127.0.0.1:1', 'stdio:']) {
       assert.throws(() => parseListenUrl(url), {
         message: `unsupported listen URL "${url}"; expected ws://IP:PORT, wss://IP:PORT, unix:///PATH or stdio`,
@@ -75,7 +75,7 @@ describe('an address to listen on', () => {
 });
 
 describe('an address to connect to', () => {
-  test('may be a name, and has the usual port of its scheme', () => {
+  test('may be a host name, and has the default port of its scheme', () => {
     assert.deepEqual(parseConnectUrl('ws://localhost:4500'), ws('localhost', 4500));
     assert.deepEqual(parseConnectUrl('wss://Build-7.example.com'), wss('build-7.example.com', 443));
     assert.deepEqual(parseConnectUrl('ws://[::1]'), ws('::1', 80));
@@ -109,14 +109,14 @@ describe('the path of a Unix socket', () => {
     }
   });
 
-  test('is not longer than the system takes', () => {
+  test('is not longer than the system allows', () => {
     const longest = `/${'x'.repeat(106)}`;
     assert.deepEqual(parseListenUrl(`unix://${longest}`), { kind: 'unix', path: longest });
-    assert.throws(() => parseListenUrl(`unix://${longest}x`), /the path of a socket has at most 107 bytes, this one has 108/);
+    assert.throws(() => parseListenUrl(`unix://${longest}x`), /a socket path may have at most 107 bytes, this one has 108/);
     assert.throws(() => parseListenUrl(`unix:///${'é'.repeat(60)}`), /at most 107 bytes, this one has 121/);
   });
 
-  test('with a stray % is told how to write it', () => {
+  test('with a stray % is refused with the right way to write it', () => {
     assert.throws(() => parseListenUrl('unix:///100%'), /%25/);
   });
 });
@@ -143,7 +143,7 @@ describe('secrets in addresses', () => {
   }
 });
 
-test('a printed address is read back as the same', () => {
+test('a formatted address parses to the same endpoint', () => {
   const host = fc.oneof(
     fc.ipV4(),
     fc.ipV6().map((address) => usualSpelling(address) ?? assert.fail(address)),
@@ -165,7 +165,7 @@ test('a Unix socket and stdio are reached by their user, a loopback address by t
   );
 });
 
-test('loopback is 127.0.0.0/8, also written as IPv6, and ::1, and no name', () => {
+test('loopback is 127.0.0.0/8, also in its IPv6-mapped form, and ::1, but no name', () => {
   const loopback = ['127.0.0.1', '127.255.255.254', '::1', '::ffff:7f00:1', '::ffff:127.0.0.1', '0:0:0:0:0:FFFF:7fff:fffe'];
   const others = ['0.0.0.0', '::', '128.0.0.1', '127.example.com', 'localhost', '::7f00:1', '::ffff:8000:1', '10.0.0.1'];
   assert.deepEqual(

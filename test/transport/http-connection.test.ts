@@ -1,4 +1,4 @@
-// Connections that speak plain HTTP: kept between requests, each request answered by itself, none of them waited for without end.
+// Plain HTTP connections: kept alive between requests, each request answered separately, no client waited for without a limit.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ const echo = ({ method, url }: RequestHead): HttpAnswer => plainAnswer(200, `${m
 
 const clientOf = ({ listener }: Door) => new HttpClient(listener.endpoint.port);
 
-/** Waits until the server waits so long for the client. */
+/** Waits until the server has set a timer of this length. */
 async function waitedFor(clock: FakeClock, ms: number): Promise<void> {
   while (!clock.pendingMs.includes(ms)) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -47,7 +47,7 @@ describe('a connection of plain HTTP', () => {
     assert.match(client.said, /keep-alive: timeout=10,[^]*GET \/one[^]*GET \/two$/i);
   });
 
-  test('is closed when the client or the answer says so', async () => {
+  test('is closed when the client or the answer asks for it', async () => {
     await using door = await listen({
       answer: ({ url }) => plainAnswer(200, url, url === '/last' ? { connection: 'close' } : {}),
     });
@@ -60,7 +60,7 @@ describe('a connection of plain HTTP', () => {
     }
   });
 
-  test('may bring requests before it has got its answers, which come in order', async () => {
+  test('may carry pipelined requests, which are answered in order', async () => {
     const slow = deferred<HttpAnswer>();
     await using door = await listen({ answer: (request) => (request.url === '/slow' ? slow.promise : echo(request)) });
     using client = clientOf(door);
@@ -71,14 +71,14 @@ describe('a connection of plain HTTP', () => {
     assert.match(client.said, /slow[^]*GET \/b[^]*GET \/c[^]*GET \/d$/);
   });
 
-  test('gives its answer also to a client that has ended its side already', async () => {
+  test('delivers the answer to a client that has already ended its side', async () => {
     await using door = await listen({ answer: echo });
     using client = clientOf(door);
     client.end(ask('/one'));
     await client.closed(200);
   });
 
-  test('tells of every header as it came, whichever request it is of', async () => {
+  test('passes on every header exactly as sent, for the first request and later ones', async () => {
     const heads: RequestHead[] = [];
     await using door = await listen({
       answer: (request) => {
@@ -98,14 +98,14 @@ describe('a connection of plain HTTP', () => {
     assert.deepEqual(second, { method: 'GET', url: '/?q', headers: { ...expected, origin: 'e' } });
   });
 
-  test('never becomes a WebSocket any more, and what comes behind an upgrade is not read', async () => {
+  test('can no longer become a WebSocket, and nothing after an upgrade request is read', async () => {
     await using door = await listen({ answer: echo });
     using client = clientOf(door);
     client.send(ask('/one'));
     await client.answered(200);
     client.send(upgrade + ask('/two'));
     await client.closed(200, 400);
-    assert.match(client.said, /a WebSocket begins with the first request of its connection$/);
+    assert.match(client.said, /a WebSocket upgrade must be the first request$/);
     assert.deepEqual(door.channels, []);
   });
 
@@ -116,7 +116,7 @@ describe('a connection of plain HTTP', () => {
     await client.closed();
   });
 
-  test('ends with a CONNECT', async () => {
+  test('is closed by a CONNECT request', async () => {
     await using door = await listen({ answer: echo });
     using client = clientOf(door);
     client.send(ask('/one'));
@@ -125,14 +125,14 @@ describe('a connection of plain HTTP', () => {
     await client.closed(200);
   });
 
-  test('does not invite a body before the request is judged', async () => {
+  test('does not send 100 Continue before the request is answered', async () => {
     await using door = await listen({ answer: () => plainAnswer(403, 'no') });
     using client = clientOf(door);
     client.send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n');
     await client.answered(403);
   });
 
-  test('answers HEAD without a body, also a streamed one', async () => {
+  test('answers HEAD without a body, even if the body is a stream', async () => {
     await using door = await listen({
       answer: async ({ url }) => ({ status: 200, headers: { etag: '"1"' }, body: url === '/text' ? 'body' : pieces('body') }),
     });
@@ -159,17 +159,17 @@ describe('a connection of plain HTTP', () => {
     assert.match(client.said, /one\r\n3\r\ntwo\r\n0\r\n\r\nHTTP[^]*3\r\none\r\n$/);
   });
 
-  test('has its requests over TLS, too', async () => {
+  test('works over TLS', async () => {
     const tls = selfSigned();
     await using door = await listen({ endpoint: { ...loopback, isSecure: true }, tls, answer: echo });
-    const asked = get(`${door.listener.url.replace('wss', 'https')}/secret`, { agent: false, ca: tls.cert });
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const request = get(`${door.listener.url.replace('wss', 'https')}/secret`, { agent: false, ca: tls.cert });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     let text = '';
     for await (const part of response.setEncoding('utf8')) text += part as string;
     assert.equal(text, 'GET /secret');
   });
 
-  test('counts as one of an unknown peer, however often it is answered', async () => {
+  test('counts as unauthenticated, however many requests were answered', async () => {
     await using door = await listen({ answer: echo, maxUnauthenticated: 1 });
     using kept = clientOf(door);
     kept.send(ask('/one'));
@@ -202,7 +202,7 @@ describe('a client that is waited for', () => {
     }
   });
 
-  test('has as long for the rest of a body that nothing reads', async () => {
+  test('has ten seconds for the rest of a body that no route reads', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock, answer: () => plainAnswer(405, 'no') });
     using client = clientOf(door);
@@ -214,7 +214,7 @@ describe('a client that is waited for', () => {
     await client.closed(405);
   });
 
-  test('has thirty seconds for a body that is waited for', async () => {
+  test('has thirty seconds for a body before its answer', async () => {
     const clock = new FakeClock();
     const never = deferred<HttpAnswer>();
     await using door = await listen({ clock, answer: () => never.promise });
@@ -225,7 +225,7 @@ describe('a client that is waited for', () => {
     await client.closed();
   });
 
-  test('is not held to the deadline of its next request while an answer is made', async () => {
+  test('is not timed out for its next request while an answer is being prepared', async () => {
     const clock = new FakeClock();
     const slow = deferred<HttpAnswer>();
     await using door = await listen({ clock, answer: (request) => (request.url === '/slow' ? slow.promise : echo(request)) });

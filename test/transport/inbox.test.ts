@@ -1,4 +1,4 @@
-// What comes while nobody listens, or the channel is paused, is kept in its order and counted.
+// Messages that arrive without a listener or while the channel is paused are kept in order and counted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ function recorder() {
   };
 }
 
-test('messages, frames and what could not be read come in their order once somebody listens', () => {
+test('messages, frames and unreadable ones are delivered in order once there is a listener', () => {
   const inbox = new Inbox();
   fill(inbox);
   assert.ok(inbox.isHolding && inbox.heldBytes > 'one'.length + 1 + 'three'.length);
@@ -32,7 +32,7 @@ test('messages, frames and what could not be read come in their order once someb
   assert.equal(inbox.heldBytes, 0);
 });
 
-test('a listener that pauses in the middle gets the rest later, and then the end', () => {
+test('a listener that pauses during delivery gets the rest later, and then the end', () => {
   const inbox = new Inbox();
   fill(inbox);
   const listener = recorder();
@@ -43,7 +43,7 @@ test('a listener that pauses in the middle gets the rest later, and then the end
   assert.deepEqual(listener.seen, ['one', [2], { problem: 'three' }, 'end']);
 });
 
-test('what is held when it is closed is thrown away', () => {
+test('closing discards everything that is held', () => {
   const inbox = new Inbox();
   fill(inbox);
   inbox.close();

@@ -1,4 +1,4 @@
-// Messages in a stream of bytes: the same ones whatever pieces the bytes come in.
+// Messages in a byte stream: the same ones however the bytes are chunked.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,27 +16,27 @@ describe('lines', () => {
     assert.deepEqual(read('{"a":1}\n\r\n\n  \t \r\n{"b":2}\r\n'), ['{"a":1}', '{"b":2}']);
   });
 
-  test('keep what is inside them, a lone CR included', () => {
+  test('keep their content, including a lone CR', () => {
     assert.deepEqual(read(' {"a": "\r"} \n'), [' {"a": "\r"} ']);
   });
 
-  test('wait for their end', () => {
+  test('are delivered only when complete', () => {
     assert.deepEqual(read('{"half":'), []);
     assert.deepEqual(read('{"half":', '1}', '\n'), ['{"half":1}']);
   });
 
-  test('that are the last need no line feed', () => {
+  test('need no line feed at the end of the stream', () => {
     assert.deepEqual(read('{}\n{"last":1}', 'end'), ['{}', '{"last":1}']);
     assert.deepEqual(read('{}\n', 'end'), ['{}']);
   });
 
-  test('may split a character between two pieces', () => {
+  test('may have a character split between two chunks', () => {
     const bytes = Buffer.from('"héllo ✓ 🎈"\n');
     for (let at = 0; at <= bytes.length; at += 1)
       assert.deepEqual(read(bytes.subarray(0, at), bytes.subarray(at)), ['"héllo ✓ 🎈"']);
   });
 
-  test('that are not UTF-8 are unreadable, and the next one is read', () => {
+  test('that are not UTF-8 are unreadable, and reading continues with the next one', () => {
     for (const invalid of ['ff', 'c0af', 'eda080', 'e282', 'f4908080']) {
       assert.deepEqual(
         read(Buffer.from(`22${invalid}220a7b7d0a`, 'hex')),
@@ -46,7 +46,7 @@ describe('lines', () => {
     }
   });
 
-  test('keep a byte order mark, which is no JSON', () => {
+  test('keep a byte order mark, which is not valid JSON', () => {
     assert.deepEqual(read('\uFEFF{}\n'), ['\uFEFF{}']);
   });
 });
@@ -55,7 +55,7 @@ describe('a line at the limit', () => {
   const longest = 'x'.repeat(maxBytes);
   const tooLong = { unreadable: 'a line is longer than the 32 bytes allowed' };
 
-  test('is read, whatever its end', () => {
+  test('is read, with LF or CRLF', () => {
     assert.deepEqual(read(`${longest}\n${longest}\r\n`), [longest, longest]);
     assert.deepEqual(read(`${longest}\r`, '\n'), [longest]);
   });
@@ -67,7 +67,7 @@ describe('a line at the limit', () => {
     assert.deepEqual(read(longest, longest, 'end'), [tooLong]);
   });
 
-  test('inside an over-long line, the mark of a frame means nothing', () => {
+  test('when exceeded, the mark of a frame in the rest of the line has no meaning', () => {
     assert.deepEqual(read(longest, longest, '\u0001', '\u0001\n{}\n'), [tooLong, '{}']);
   });
 
@@ -79,7 +79,7 @@ describe('a line at the limit', () => {
 describe('binary frames', () => {
   const payload = Uint8Array.from([0x0a, 0x01, 0x00, 0xff]);
 
-  test('stand between lines, an empty one too', () => {
+  test('are read between lines, including empty frames', () => {
     const bytes = Buffer.concat([
       Buffer.from('{}\n'),
       frame(payload),
@@ -90,7 +90,7 @@ describe('binary frames', () => {
     assert.deepEqual(read(bytes), ['{}', { binary: '0a0100ff' }, { binary: '' }, '{}', { binary: '0a0100ff' }]);
   });
 
-  test('are only begun where a line would begin', () => {
+  test('begin only where a line would begin', () => {
     assert.deepEqual(read('{"a":"\u0001"}\n'), ['{"a":"\u0001"}']);
   });
 
@@ -103,7 +103,7 @@ describe('binary frames', () => {
     ]);
   });
 
-  test('of the greatest length there is are skipped without being kept', () => {
+  test('of the greatest possible length are skipped without being kept', () => {
     const framing = new LineFraming(maxBytes, new Recorder());
     framing.push(Uint8Array.from([0x01, 0xff, 0xff, 0xff, 0xff]));
     const piece = new Uint8Array(1024 * 1024);
@@ -112,14 +112,14 @@ describe('binary frames', () => {
     assert.ok(process.memoryUsage().arrayBuffers - before < 10 * piece.length);
   });
 
-  test('that break off are unreadable', () => {
+  test('that are cut short are unreadable', () => {
     const brokenOff = { unreadable: 'the peer ended in the middle of a binary frame' };
     const whole = frame(payload);
     for (let at = 1; at < whole.length; at += 1) assert.deepEqual(read(whole.subarray(0, at), 'end'), [brokenOff]);
   });
 });
 
-test('any bytes give the same messages in any pieces', () => {
+test('any bytes give the same messages in any chunks', () => {
   const content = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 40 }).map((text) => Buffer.from(encodeLine(text))),
     fc.uint8Array({ maxLength: 40 }).map(frame),
@@ -135,7 +135,7 @@ test('any bytes give the same messages in any pieces', () => {
   );
 });
 
-test('what was sent is what arrives, in any pieces', () => {
+test('messages arrive as sent, in any chunks', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map((value) => JSON.stringify({ value }));
   const sent = fc.array(fc.oneof(text, fc.uint8Array({ maxLength: 60 })), { maxLength: 10 });
   fc.assert(
@@ -153,7 +153,7 @@ test('what was sent is what arrives, in any pieces', () => {
 });
 
 describe('a long line in small pieces', () => {
-  test('takes time in proportion to its length: otherwise this one would take minutes', () => {
+  test('takes time in proportion to its length; quadratic time would be minutes', () => {
     let length = 0;
     const framing = new LineFraming(Infinity, { message: (text) => (length = text.length), binary() {}, unreadable() {} });
     const [pieces, piece] = [160_000, Buffer.alloc(100, 'x')];
@@ -172,7 +172,7 @@ describe('a long line in small pieces', () => {
   });
 });
 
-/** What arrives from these pieces; 'end' stands for the end of the stream. */
+/** The messages in these pieces; 'end' stands for the end of the stream. */
 function read(...pieces: (Uint8Array | string)[]): Arrival[] {
   const recorder = new Recorder();
   const framing = new LineFraming(maxBytes, recorder);
@@ -190,7 +190,7 @@ function frame(payload: Uint8Array): Buffer {
   return room;
 }
 
-/** Pieces of these sizes, over and over; at least one byte each now and then, so that it ends. */
+/** Cuts the bytes into pieces of these sizes, repeatedly. The first size is at least one byte, so that the loop ends. */
 function cut(bytes: Uint8Array, sizes: readonly number[]): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let at = 0, turn = 0; at < bytes.length; turn += 1) {

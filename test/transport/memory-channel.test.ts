@@ -1,4 +1,4 @@
-// What only a wire without a socket could get wrong: delivering at once, and sharing what should be a copy.
+// Mistakes that only a wire without a socket can make: delivering synchronously, and sharing bytes instead of copying them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { record } from './channel-contract.js';
 
 guardAgainstLeaks();
 
-test('nothing arrives before the sender has gone on', async () => {
+test('nothing is delivered before send has returned', async () => {
   const [one, other] = createMemoryChannels();
   const recorder = record(other);
   one.send('{}');
@@ -18,7 +18,7 @@ test('nothing arrives before the sender has gone on', async () => {
   assert.deepEqual(recorder.arrivals, ['{}']);
 });
 
-test('a frame arrives as it was when it was sent', async () => {
+test('a frame that changes after it was sent arrives unchanged', async () => {
   const [one, other] = createMemoryChannels();
   const recorder = record(other);
   const frame = Uint8Array.of(1, 2);
@@ -28,7 +28,7 @@ test('a frame arrives as it was when it was sent', async () => {
   assert.deepEqual(recorder.arrivals, [{ binary: '0102' }]);
 });
 
-test('an end that is closed for a problem lets the other know', async () => {
+test('an end that is closed with a problem passes it to the other', async () => {
   const [one, other] = createMemoryChannels();
   one.close('out of turn');
   assert.deepEqual(await other.closed, { problem: 'closed by the peer: out of turn' });

@@ -1,4 +1,4 @@
-// How messages leave through a Node writable: the first at once, a burst together, and never waited for in vain.
+// Sending through a Node writable: the first message at once, a burst together, and no wait for a drain event that never happens.
 
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
@@ -10,7 +10,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 guardAgainstLeaks();
 
 describe('in one turn', () => {
-  test('the first message is written at once, those that follow go out together when the turn is over', async () => {
+  test('the first message is written at once, the others together at the end of the turn', async () => {
     const { outbox, writes } = collect();
     outbox.write('1');
     assert.deepEqual(writes, ['1']);
@@ -23,7 +23,7 @@ describe('in one turn', () => {
     assert.deepEqual(writes, ['1', '2345']);
   });
 
-  test('many messages do not wait for its end', () => {
+  test('many messages do not wait for the end of the turn', () => {
     const { outbox, writes } = collect();
     for (let count = 0; count < 5; count += 1) outbox.write('x'.repeat(40_000));
     assert.deepEqual(
@@ -33,7 +33,7 @@ describe('in one turn', () => {
   });
 });
 
-test('the next turn begins anew', async () => {
+test('the first message of the next turn is written at once again', async () => {
   const { outbox, writes } = collect();
   for (const text of ['1', '2', '3']) {
     outbox.write(text);
@@ -42,7 +42,7 @@ test('the next turn begins anew', async () => {
   assert.deepEqual(writes, ['1', '2', '3']);
 });
 
-test('what was gathered is not lost by an end', async () => {
+test('ending the stream does not lose batched messages', async () => {
   const { outbox, writes, writable } = collect();
   outbox.write('1');
   outbox.write('2');
@@ -52,7 +52,7 @@ test('what was gathered is not lost by an end', async () => {
   assert.deepEqual(writes, ['1', '2']);
 });
 
-test('a writable that takes more than our mark by itself is not waited for', async () => {
+test('a writable whose own mark is above ours is not waited for', async () => {
   const writable = new Writable({ highWaterMark: 2_000_000, write() {} });
   const outbox = new Outbox(writable);
   assert.equal(outbox.write('x'.repeat(1_000_000)), true);
@@ -60,18 +60,18 @@ test('a writable that takes more than our mark by itself is not waited for', asy
   assert.equal(outbox.write('x'.repeat(1_000_001)), false);
 });
 
-test('long messages that wait keep their content, however many there are', () => {
+test('long queued messages keep their content, however many there are', () => {
   const taken: Buffer[] = [];
   const writable = new Writable({ write: (content: Buffer, _encoding, _done) => void taken.push(content) });
   const outbox = new Outbox(writable);
   const send = (letter: string) => outbox.compose({ length: 10_000, write: (room) => void room.fill(letter) });
   for (const letter of 'abc') send(letter);
   send('d');
-  // The first is with the system, which has not said that it is done with it.
+  // The system has the first message and has not reported that it is written.
   assert.equal(taken.map((content) => content.toString()).join(), 'a'.repeat(10_000));
 });
 
-/** A writable, and what came out of it in one piece. */
+/** An outbox and the content of each write. */
 function collect() {
   const writes: string[] = [];
   const writable = new Writable({

@@ -1,8 +1,8 @@
-// Keeps everything that arrives, in order, in a form that compares and prints well.
+// Records everything that arrives, in order, in a form that is easy to compare and print.
 
 import type { ChannelListener } from '#src/rpc/channel.js';
 
-/** Text stands for itself; bytes are in hexadecimal. */
+/** A string is a text message; bytes are in hexadecimal. */
 export type Arrival = string | { readonly binary: string } | { readonly unreadable: string };
 
 export class Recorder implements ChannelListener {

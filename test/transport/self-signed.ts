@@ -1,4 +1,4 @@
-// A certificate for 127.0.0.1, made on the spot: version 3, signed by its own key, good for two days around now. RFC 5280 §4.1.
+// Generates a self-signed certificate for 127.0.0.1: version 3, valid from one day ago for two days. RFC 5280 §4.1.
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-// Channels over streams and sockets that misbehave: cut off in the middle, deaf, never ending, or gone.
+// Channels over streams and sockets whose peer misbehaves: resets, never reads, never ends, or is gone.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ guardAgainstLeaks();
 const maxMessageBytes = 1024;
 
 describe('a peer', () => {
-  test('that ends its side ends the channel; its last line may lack a line feed, and answers to it still go out', async () => {
+  test('that ends its side ends the channel; its last line may lack a line feed, and answers to it are still sent', async () => {
     await using pair = await rawPair();
     const { channel, raw } = pair;
     channel.listen({ message: (text) => channel.send(`[${text}]`), binary() {}, unreadable() {} });
@@ -27,7 +27,7 @@ describe('a peer', () => {
     assert.equal(await received, '[1]\n[2]\n');
   });
 
-  test('that sends a line that is too long can go on', async () => {
+  test('that sends too long a line can continue with the next', async () => {
     await using pair = await rawPair();
     const recorder = record(pair.channel);
     pair.raw.end(`${'x'.repeat(5_000)}\n"next"\n`);
@@ -49,14 +49,14 @@ describe('a peer', () => {
   test('that has gone when something is sent ends the channel with a problem', async () => {
     await using pair = await rawPair();
     record(pair.channel);
-    pair.channel.pause(); // so that only the sending tells
+    pair.channel.pause(); // so that only sending can notice
     pair.raw.resetAndDestroy();
     await eventually(() => assert.equal(pair.channel.send('{}'), false));
     const { problem } = await pair.channel.closed;
     assert.match(problem ?? '', /EPIPE|ECONNRESET/);
   });
 
-  test('that never takes what was sent is given up on when the channel closes', async () => {
+  test('that never reads what was sent is given up on when the channel closes', async () => {
     await using pair = await rawPair();
     pair.raw.pause();
     record(pair.channel);
@@ -65,10 +65,10 @@ describe('a peer', () => {
     await pair.clock.advance(4_999);
     assert.deepEqual(pair.clock.pendingMs, [1]);
     await pair.clock.advance(1);
-    assert.deepEqual(await pair.channel.closed, { problem: 'the peer did not take what was sent before the close' });
+    assert.deepEqual(await pair.channel.closed, { problem: 'the peer did not read everything that was sent before the close' });
   });
 
-  test('that never ends its own side is given up on without a problem, for it has had everything', async () => {
+  test('that never ends its own side is given up on without a problem, since it has received everything', async () => {
     await using pair = await rawPair({ allowHalfOpen: true });
     record(pair.channel);
     const ended = once(pair.raw.resume(), 'end');
@@ -80,7 +80,7 @@ describe('a peer', () => {
     assert.deepEqual(await pair.channel.closed, {});
   });
 
-  test('that is still sending when the channel closes gets everything and sees a good end', async () => {
+  test('that is still sending when the channel closes gets everything and sees a normal end', async () => {
     await using pair = await rawPair();
     record(pair.channel);
     const received = textFrom(pair.raw);
@@ -96,7 +96,7 @@ describe('a peer', () => {
 });
 
 describe('a child', () => {
-  test('that has died is heard out, though nothing can be written to it any more', async () => {
+  test('that has died is read to the end, though it can no longer be written to', async () => {
     const child = spawn('sh', ['-c', 'exec <&-; echo \'"ready"\'; read -r _ <&3; echo \'"last words"\''], {
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
     });
@@ -115,7 +115,7 @@ describe('a child', () => {
     await once(child, 'close');
   });
 
-  test('sees the end of its input when the channel closes, and the channel waits for its end', async () => {
+  test('sees the end of its input when the channel closes, and the channel waits for it to end', async () => {
     const child = spawn('cat', { stdio: ['pipe', 'pipe', 'ignore'] });
     const channel = new StreamChannel({ readable: child.stdout, writable: child.stdin, peer: 'cat', maxMessageBytes });
     const recorder = record(channel);
@@ -128,16 +128,16 @@ describe('a child', () => {
   });
 });
 
-test('streams that somebody else destroys end the channel with a problem', async () => {
+test('streams that other code destroys end the channel with a problem', async () => {
   const [readable, writable] = [new PassThrough(), new PassThrough()];
-  const channel = new StreamChannel({ readable, writable, peer: 'nobody', maxMessageBytes });
+  const channel = new StreamChannel({ readable, writable, peer: 'test', maxMessageBytes });
   record(channel);
   readable.destroy();
   assert.deepEqual(await channel.closed, { problem: 'the connection was cut off' });
   assert.equal(writable.destroyed, true);
 });
 
-test('a channel that is destroyed ends at once and says why', async () => {
+test('a channel that is destroyed ends at once with the first reason', async () => {
   await using pair = await rawPair();
   record(pair.channel);
   pair.channel.destroy('enough');
@@ -153,14 +153,14 @@ interface RawPair extends AsyncDisposable {
   readonly clock: FakeClock;
 }
 
-/** Over TCP, where there are resets. */
+/** Over TCP, which has resets. */
 async function rawPair(options: { allowHalfOpen?: boolean } = {}): Promise<RawPair> {
   const server = createServer({ allowHalfOpen: true });
   const accepted = once(server, 'connection') as Promise<[Socket]>;
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const raw = connect({ ...(server.address() as { port: number }), ...options });
   await once(raw, 'connect');
-  raw.on('error', () => {}); // what comes of it is looked at from the other side
+  raw.on('error', () => {}); // the test checks the effect on the other side
   const [socket] = await accepted;
   server.close();
   const clock = new FakeClock();

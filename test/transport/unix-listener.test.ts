@@ -1,4 +1,4 @@
-// The Unix listener: nobody else can connect, the dead are replaced, the living and what is no socket are left alone.
+// The Unix listener: no other user can connect; it replaces the socket of a dead server, but never a live one or another kind of file.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -27,7 +27,7 @@ import { record } from './channel-contract.js';
 guardAgainstLeaks();
 
 describe('the socket', () => {
-  test('can be used by its owner only, whatever the umask', async () => {
+  test('is accessible only to its owner, whatever the umask', async () => {
     await using place = new Place();
     for (const umask of [0o000, 0o777]) {
       const before = process.umask(umask);
@@ -42,7 +42,7 @@ describe('the socket', () => {
     }
   });
 
-  test('is gone after the close, and nothing else is left', async () => {
+  test('is removed by the close, and nothing else is left', async () => {
     await using place = new Place();
     const listener = await place.listen();
     await listener.close({ graceMs: 0 });
@@ -50,7 +50,7 @@ describe('the socket', () => {
     assert.deepEqual(readdirSync(place.folder), []);
   });
 
-  test('that somebody else has put in its place is not removed', async () => {
+  test('of another server at the same path is not removed', async () => {
     await using place = new Place();
     const first = await place.listen();
     unlinkSync(place.socket);
@@ -60,8 +60,8 @@ describe('the socket', () => {
   });
 });
 
-describe('what lies there already', () => {
-  test('is replaced when it is the socket of a dead server', async () => {
+describe('an existing file', () => {
+  test('is replaced if it is the socket of a dead server', async () => {
     await using place = new Place();
     place.leaveDeadSocket();
     assert.ok(lstatSync(place.socket).isSocket());
@@ -70,7 +70,7 @@ describe('what lies there already', () => {
     assert.deepEqual(modesIn(place.folder), { socket: 0o600 });
   });
 
-  test('is left alone when a server is alive behind it', async () => {
+  test('is left alone if a server is listening on it', async () => {
     await using place = new Place();
     await using _listener = await place.listen();
     await assert.rejects(place.listen(), {
@@ -81,11 +81,11 @@ describe('what lies there already', () => {
     assert.deepEqual(Object.keys(modesIn(place.folder)), ['socket']);
   });
 
-  test('is left alone when it is no socket', async () => {
+  test('is left alone if it is not a socket', async () => {
     await using place = new Place();
     const refused = {
       name: 'EndpointError',
-      message: `cannot listen on unix://${place.socket}: there is something that is no socket; it was left alone`,
+      message: `cannot listen on unix://${place.socket}: a file that is not a socket is in the way; it was left alone`,
     };
     writeFileSync(place.socket, 'precious');
     await assert.rejects(place.listen(), refused);
@@ -100,8 +100,8 @@ describe('what lies there already', () => {
   });
 });
 
-describe('a place where nothing can listen', () => {
-  test('is named: no such folder', async () => {
+describe('a path that cannot be listened on', () => {
+  test('is reported: the folder does not exist', async () => {
     await using place = new Place();
     const endpoint = { kind: 'unix', path: path.join(place.folder, 'missing', 's') } as const;
     await assert.rejects(place.listen({ endpoint }), {
@@ -110,7 +110,7 @@ describe('a place where nothing can listen', () => {
     });
   });
 
-  test('is named: a path so long that Node would listen elsewhere', async () => {
+  test('is reported: the path is so long that Node would listen elsewhere', async () => {
     await using place = new Place();
     const folder = path.join(place.folder, 'x'.repeat(90));
     mkdirSync(folder);
@@ -123,7 +123,7 @@ describe('a place where nothing can listen', () => {
 });
 
 describe('connections', () => {
-  test('become channels that tell each other apart', async () => {
+  test('become channels with distinct peers', async () => {
     await using place = new Place();
     await using _listener = await place.listen();
     await using one = await place.connects();
@@ -135,7 +135,7 @@ describe('connections', () => {
     await eventually(() => assert.deepEqual(recorder?.arrivals, ['{}']));
   });
 
-  test('whose peer has said its last still get the answer to it', async () => {
+  test('whose peer has ended its side still get the answer to its last message', async () => {
     await using place = new Place();
     await using _listener = await place.listen({
       onChannel: (channel) => channel.listen({ message: (text) => channel.send(`[${text}]`), binary() {}, unreadable() {} }),
@@ -147,7 +147,7 @@ describe('connections', () => {
     assert.equal(answer, '["last"]\n');
   });
 
-  test('too many are hung up on when they are admitted', async () => {
+  test('beyond the limit are closed when they are admitted', async () => {
     await using place = new Place();
     await using _listener = await place.listen({ maxConnections: 1 });
     await using first = await place.connects();
@@ -159,7 +159,7 @@ describe('connections', () => {
     assert.equal(first.socket.closed, false);
   });
 
-  test('of peers that were not admitted are cut off beyond their share, the oldest first', async () => {
+  test('of unauthenticated peers beyond their limit are cut off, the oldest first', async () => {
     await using place = new Place();
     await using _listener = await place.listen({ maxConnections: 1, maxUnauthenticated: 1 });
     await using admitted = await place.connects();
@@ -170,7 +170,7 @@ describe('connections', () => {
     assert.deepEqual([admitted.socket.closed, youngest.socket.closed], [false, false]);
   });
 
-  test('are cut off when the listener closes and nobody has closed them', async () => {
+  test('that are still open when the listener closes are cut off', async () => {
     await using place = new Place();
     const listener = await place.listen();
     const client = await place.connects();
@@ -182,7 +182,7 @@ describe('connections', () => {
   });
 });
 
-test('a listener that loses a race for the place leaves the winner alone', async () => {
+test('a listener that loses a race for the path leaves the winner alone', async () => {
   await using place = new Place();
   place.leaveDeadSocket();
   const outcomes = await Promise.allSettled([place.listen(), place.listen(), place.listen()]);
@@ -193,7 +193,7 @@ test('a listener that loses a race for the place leaves the winner alone', async
   assert.deepEqual(readdirSync(place.folder), []);
 });
 
-/** A folder of one's own with room for a socket. */
+/** A temporary folder for a socket. */
 class Place implements AsyncDisposable {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'sl-'));
   readonly socket = path.join(this.folder, 'socket');
@@ -229,7 +229,7 @@ class Place implements AsyncDisposable {
     return client;
   }
 
-  /** As a server does that is killed. */
+  /** Leaves the socket of a server that was killed. */
   leaveDeadSocket(): void {
     const script = `require('node:net').createServer().listen(${JSON.stringify(this.socket)}, () => process.kill(process.pid, 'SIGKILL'))`;
     spawnSync(process.execPath, ['-e', script]);

@@ -1,4 +1,4 @@
-// Our WebSocket and that of `ws`, each with the other: random messages, cut into random fragments and random pieces, arrive unchanged.
+// Our WebSocket against `ws`: random messages, cut into random fragments and random chunks, arrive unchanged in both directions.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import type { Arrival } from './recorder.js';
 
 guardAgainstLeaks();
 
-/** Fragments of one message; a few are as long as the header's longer forms are for. */
+/** Fragments of one message; a few are long enough for the longer forms of the header. */
 const fragments = fc.array(
   fc.oneof(
     { weight: 8, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
@@ -31,7 +31,7 @@ const message = fc.record({ fragments, isBinary: fc.boolean(), hasPing: fc.boole
 const messages = fc.array(message, { maxLength: 10 });
 type Message = typeof message extends fc.Arbitrary<infer T> ? T : never;
 
-test('what ws sends in fragments, with pings between them, our server reads', async () => {
+test('our server reads what ws sends in fragments, with pings between them', async () => {
   await using door = await listen();
   await using client = await join(door);
   const { arrivals } = record(door.only);
@@ -46,7 +46,7 @@ test('what ws sends in fragments, with pings between them, our server reads', as
   );
 });
 
-test('what ws sends in fragments, with pings between them, our client reads', async () => {
+test('our client reads what ws sends in fragments, with pings between them', async () => {
   await using server = await wsServer();
   const channel = await openChannel(server.endpoint, { maxMessageBytes, timeoutMs: 10_000 });
   const { arrivals } = record(channel);
@@ -63,7 +63,7 @@ test('what ws sends in fragments, with pings between them, our client reads', as
   assert.deepEqual(await channel.closed, {});
 });
 
-test('what our client sends, masked, ws reads', async () => {
+test('ws reads what our client sends, masked', async () => {
   await using server = await wsServer();
   const channel = await openChannel(server.endpoint, { maxMessageBytes, timeoutMs: 10_000 });
   record(channel);
@@ -88,7 +88,7 @@ test('what our client sends, masked, ws reads', async () => {
 });
 
 describe('our frames', () => {
-  test('are read by our receiver in whatever pieces they come, masked or not', async () => {
+  test('are read by our receiver in any chunks, masked or not', async () => {
     await fc.assert(
       fc.asyncProperty(
         messages,

@@ -1,4 +1,4 @@
-// The WebSocket listener: who is let in, what is refused with which status, and how it closes.
+// The WebSocket listener: which clients are admitted, what is refused with which status, and how it closes.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -16,9 +16,9 @@ import { join, listen, plain, rawAnswer, rawWebSocket, refusal } from './door.js
 guardAgainstLeaks();
 
 describe('an upgrade', () => {
-  test('is let in with the identity that was found', async () => {
+  test('is admitted with the identity that authorize returns', async () => {
     await using door = await listen({
-      authorize: ({ headers }) => ({ ok: true, identity: String(headers['authorization'] ?? 'nobody') }),
+      authorize: ({ headers }) => ({ ok: true, identity: String(headers['authorization'] ?? 'none') }),
     });
     await using _client = await join(door, { headers: { authorization: 'Bearer t' } });
     assert.deepEqual(door.identities, ['Bearer t']);
@@ -45,7 +45,7 @@ describe('an upgrade', () => {
     assert.equal(client.readyState, WebSocket.OPEN);
   });
 
-  test('never gets a subprotocol back but the one that was chosen', async () => {
+  test('gets back only the subprotocol that was chosen', async () => {
     await using silent = await listen();
     await assert.rejects(join(silent, { protocols: ['bearer.secret', 'sluice'] }), /Server sent no subprotocol/);
     await using door = await listen({ authorize: () => ({ ok: true, identity: '', subprotocol: 'sluice' }) });
@@ -68,7 +68,7 @@ describe('an upgrade', () => {
     assert.equal(status, 400);
   });
 
-  test('that hangs up while it is being refused disturbs nobody', async () => {
+  test('that is disconnected while it is being refused does not affect others', async () => {
     await using door = await listen({ authorize: () => ({ ok: false, status: 403, text: 'x'.repeat(10_000_000) }) });
     const raw = connect(door.listener.endpoint.port, '127.0.0.1');
     raw.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -78,8 +78,8 @@ describe('an upgrade', () => {
   });
 });
 
-describe('a connection too many', () => {
-  test('is refused with 503, and there is room again when another has gone', async () => {
+describe('a connection beyond the limit', () => {
+  test('is refused with 503 until another one has closed', async () => {
     await using door = await listen({ maxConnections: 1 });
     const first = await join(door);
     assert.deepEqual(await refusal(door.listener.url).then(({ status, text }) => [status, text]), [
@@ -98,7 +98,7 @@ describe('a connection too many', () => {
     const [first, second] = [await join(door), await join(door)];
     const [admitFirst, admitSecond] = door.admits;
     admitFirst?.();
-    admitFirst?.(); // once more does nothing
+    admitFirst?.(); // the second call has no effect
     admitSecond?.();
     const [code, reason] = (await once(second, 'close')) as [number, Buffer];
     assert.deepEqual([code, reason.toString(), first.readyState], [4000, 'all 1 connections are in use', WebSocket.OPEN]);
@@ -106,7 +106,7 @@ describe('a connection too many', () => {
   });
 });
 
-describe('connections of unknown peers', () => {
+describe('connections of unauthenticated peers', () => {
   const idleAt = (port: number) => {
     const socket = connect(port, '127.0.0.1').on('error', () => {});
     const state = { isClosed: false };
@@ -114,7 +114,7 @@ describe('connections of unknown peers', () => {
     return { socket, state };
   };
 
-  /** Opened one after the other, the oldest first. */
+  /** Opens connections one after the other; the first is the oldest. */
   async function crowdAt(port: number, count: number) {
     const crowd: ReturnType<typeof idleAt>[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -131,7 +131,7 @@ describe('connections of unknown peers', () => {
     };
   }
 
-  test('beyond their share are cut off, the oldest first', async () => {
+  test('beyond their limit are cut off, the oldest first', async () => {
     let cutOff = 0;
     await using door = await listen({ maxUnauthenticated: 2, onCutOff: () => (cutOff += 1) });
     await using crowd = await crowdAt(door.listener.endpoint.port, 5);
@@ -139,7 +139,7 @@ describe('connections of unknown peers', () => {
     assert.equal(cutOff, 3);
   });
 
-  test('do not end one that was let in', async () => {
+  test('do not end one that was admitted', async () => {
     await using door = await listen({ maxConnections: 1, maxUnauthenticated: 1 });
     await using client = await join(door);
     await using crowd = await crowdAt(door.listener.endpoint.port, 3);
@@ -148,7 +148,7 @@ describe('connections of unknown peers', () => {
     assert.equal((await refusal(door.listener.url)).status, 503);
   });
 
-  test('do not end one that was let in over TLS', async () => {
+  test('do not end one that was admitted over TLS', async () => {
     const tls = selfSigned();
     const endpoint = { ...loopback, isSecure: true };
     await using door = await listen({ endpoint, tls, maxUnauthenticated: 1 });
@@ -158,7 +158,7 @@ describe('connections of unknown peers', () => {
     assert.equal(client.readyState, WebSocket.OPEN);
   });
 
-  test('are those whose owner has not admitted them, where it is for the owner to say', async () => {
+  test('include upgraded ones until their owner admits them, if the owner decides', async () => {
     await using door = await listen({ maxUnauthenticated: 2, admission: 'byOwner' });
     const [unknown, known] = [await join(door), await join(door)];
     door.admits[1]?.();
@@ -169,7 +169,7 @@ describe('connections of unknown peers', () => {
     await known[Symbol.asyncDispose]();
   });
 
-  test('do not push each other out while each shows at once who it is', async () => {
+  test('do not push each other out if each authenticates at once', async () => {
     await using door = await listen({ maxConnections: 40, maxUnauthenticated: 1 });
     const clients = await Promise.all(Array.from({ length: 40 }, async () => rawWebSocket(door.listener)));
     assert.equal(door.channels.length, 40);
@@ -178,17 +178,17 @@ describe('connections of unknown peers', () => {
 });
 
 describe('a plain request', () => {
-  test('for / is told that this is a WebSocket, for anything else that there is nothing', async () => {
+  test('gets 400 and a hint at the path /, 404 at any other', async () => {
     await using door = await listen();
     const { status, text, headers } = await plain(`${door.listener.url}/`);
     assert.deepEqual(
       [status, text, headers['content-type']],
-      [400, 'there is a WebSocket at the path / and nothing else', 'text/plain; charset=utf-8'],
+      [400, 'only a WebSocket is served here, at the path /', 'text/plain; charset=utf-8'],
     );
     assert.equal((await plain(`${door.listener.url}/readyz`)).status, 404);
   });
 
-  test('is answered by whoever answers them', async () => {
+  test('is answered by the given function', async () => {
     await using door = await listen({
       answer: ({ method, url }) => ({ status: 200, body: `${method} ${url}`, headers: {} }),
     });
@@ -198,7 +198,7 @@ describe('a plain request', () => {
 });
 
 describe('the listener', () => {
-  test('tells the port it got', async () => {
+  test('reports the port that the system chose', async () => {
     await using door = await listen();
     const { port } = door.listener.endpoint;
     assert.ok(port > 0);
@@ -220,7 +220,7 @@ describe('the listener', () => {
     });
   });
 
-  test('waits for its channels to be closed, and cuts off what is left after the grace', async () => {
+  test('waits for its channels to be closed, and cuts off the remaining ones after the grace', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock });
     const [client, raw] = [await join(door), await rawWebSocket(door.listener)];
@@ -241,7 +241,7 @@ describe('the listener', () => {
     await Promise.all(closed);
   });
 
-  test('closes at once when nothing is left', async () => {
+  test('closes at once when it has no channels', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock });
     const idle = connect(door.listener.endpoint.port, '127.0.0.1');

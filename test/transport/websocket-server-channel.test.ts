@@ -1,4 +1,4 @@
-// What a server hears and says over a WebSocket, and how it notices that the peer is gone.
+// What a server receives and sends over a WebSocket, and how it detects that the peer is gone.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { join, listen, rawWebSocket } from './door.js';
 guardAgainstLeaks();
 
 describe('messages', () => {
-  test('come as text or bytes; bytes may hold JSON or a frame, and nothing else', async () => {
+  test('arrive as text or bytes; bytes may contain JSON or a frame, and nothing else', async () => {
     await using door = await listen();
     await using client = await join(door);
     const recorder = record(door.only);
@@ -36,7 +36,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('go out as text, and frames as bytes after a mark', async () => {
+  test('are sent as text, and frames as bytes after a mark', async () => {
     await using door = await listen();
     await using client = await join(door);
     const received: [string, boolean][] = [];
@@ -51,7 +51,7 @@ describe('messages', () => {
     );
   });
 
-  test('as long as allowed are read; a longer one closes its connection with code 1009', async () => {
+  test('up to the limit are read; a longer one closes its connection with code 1009', async () => {
     await using door = await listen({ maxMessageBytes: 100 });
     const client = await join(door);
     const recorder = record(door.only);
@@ -70,12 +70,12 @@ describe('messages', () => {
     client.send(Buffer.from('"\xff"', 'latin1'), { binary: false });
     const [code] = (await once(client, 'close')) as [number];
     assert.equal(code, 1007);
-    assert.match((await door.only.closed).problem ?? '', /invalid UTF-8/);
+    assert.match((await door.only.closed).problem ?? '', /not valid UTF-8/);
   });
 });
 
 describe('a peer', () => {
-  test('that resets in the middle of a frame ends its channel with a problem, and no other', async () => {
+  test('that resets in the middle of a frame ends its own channel with a problem, and no other', async () => {
     await using door = await listen();
     await using other = await join(door);
     const raw = await rawWebSocket(door.listener);
@@ -97,7 +97,7 @@ describe('a peer', () => {
     assert.deepEqual(await door.only.closed, { problem: 'the connection broke off without a close' });
   });
 
-  test('that closes for a reason of its own is quoted', async () => {
+  test('that closes with a reason is quoted', async () => {
     await using door = await listen();
     const client = await join(door);
     record(door.only);
@@ -105,7 +105,7 @@ describe('a peer', () => {
     assert.deepEqual(await door.only.closed, { problem: 'closed by the peer: tired (4321)' });
   });
 
-  test('that closes for a reason which is no plain text is quoted without what could forge a line or move a cursor', async () => {
+  test('that closes with a reason is quoted without characters that could forge a log line or move a cursor', async () => {
     await using door = await listen();
     const client = await join(door);
     record(door.only);
@@ -156,11 +156,11 @@ describe('pings', () => {
     for (const round of [1, 2, 3]) {
       await clock.advance(pingMs);
       await eventually(() => assert.equal(pings, round));
-      await heard(client, door.only);
+      await roundTrips(client, door.only);
     }
   });
 
-  test('end a peer that has answered none for as long as it may be silent', async () => {
+  test('end the channel of a peer that has been silent for too long', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock, pingMs, silentMs: 10 * pingMs });
     const raw = await rawWebSocket(door.listener);
@@ -173,7 +173,7 @@ describe('pings', () => {
     await closed;
   });
 
-  test('do not end a peer whose answers we do not read', async () => {
+  test('do not end the channel of a peer whose answers we do not read', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock, pingMs });
     await using client = await join(door);
@@ -185,7 +185,7 @@ describe('pings', () => {
     await eventually(() => assert.deepEqual(recorder.arrivals, ['"alive"']));
   });
 
-  test('do not end a slow reader that has not come to them yet, but in time one that has stopped reading', async () => {
+  test('do not end the channel of a slow reader, but eventually that of a peer that has stopped reading', async () => {
     const clock = new FakeClock();
     await using door = await listen({ clock, pingMs, silentMs: 5 * pingMs });
     const raw = (await rawWebSocket(door.listener)).pause();
@@ -202,8 +202,8 @@ describe('pings', () => {
   });
 });
 
-/** Both directions have been gone through, so that what was sent before has arrived. */
-async function heard(client: WebSocket, channel: Channel): Promise<void> {
+/** Makes a round trip in both directions, so that everything sent before has arrived. */
+async function roundTrips(client: WebSocket, channel: Channel): Promise<void> {
   const ponged = once(client, 'pong');
   client.ping();
   await ponged;

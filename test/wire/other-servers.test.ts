@@ -151,8 +151,8 @@ describe('a server that is not Sluice', () => {
     await using child = await opened.client.start({ argv: ['cat'], env, cwd: '/', io: { kind: 'pipe', stdin: 'open' } });
     assert.equal(await child.write('hello\n'), 'accepted');
     assert.equal((await child.collectUntil({ text: 'hello', deadlineMs: 20_000 })).reason, 'text');
-    await assert.rejects(child.closeStdin(), /the end of a pipe’s stdin cannot be had from this server/);
-    await assert.rejects(opened.client.run(['cat'], { env, cwd: '/', input: 'x' }), /the end of a pipe’s stdin/);
+    await assert.rejects(child.closeStdin(), /does not support closing the stdin of a pipe/);
+    await assert.rejects(opened.client.run(['cat'], { env, cwd: '/', input: 'x' }), /closing the stdin of a pipe/);
     await eventually(() => assert.equal(opened.server.asked.at(-1)?.method, 'process/terminate'));
   });
 });

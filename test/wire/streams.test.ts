@@ -62,9 +62,9 @@ describe('streams opened by the caller', () => {
     const [{ readable, writable }] = nodeStreams() as readonly [{ readable: Readable; writable: Writable }, StreamPair];
     const ended = new PassThrough().destroy();
     for (const [pair, problem] of [
-      [{ readable: ended, writable }, /the readable stream is over already/],
-      [{ readable, writable: ended }, /the writable stream is over already/],
-      [{ readable: new PassThrough({ encoding: 'utf8' }), writable }, /must give bytes/],
+      [{ readable: ended, writable }, /the readable stream has already ended/],
+      [{ readable, writable: ended }, /the writable stream has already ended/],
+      [{ readable: new PassThrough({ encoding: 'utf8' }), writable }, /must yield bytes/],
       [{ readable: true, writable: true }, /readable must be a readable stream, got boolean/],
     ] as const) {
       await assert.rejects(connect(pair as StreamPair), problem);
