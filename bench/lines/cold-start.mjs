@@ -23,7 +23,7 @@ export const coldStartLines = [
     sizes,
     metrics: {
       reply: { ...ms, name: 'program → initialize reply' },
-      overNode: { ...ms, name: 'the same, beside a bare node that writes a byte', against: 'floor', atLeast: ofBareNode },
+      overNode: { ...ms, name: 'the same, relative to a bare node that writes a byte', against: 'floor', atLeast: ofBareNode },
     },
     async measureTarget(order) {
       const reply = await coldStartMs(order);

@@ -11,8 +11,8 @@ import { defineLine } from '../line.mjs';
 export const megabyte = 1_000_000;
 
 const rate = /** @type {const} */ ({ unit: 'MB/s', better: 'higher' });
-const cpu = /** @type {const} */ ({ unit: 's/GB', better: 'lower', name: 'processor time of the server' });
-const memory = /** @type {const} */ ({ unit: 'MB', better: 'lower', name: 'peak memory of the server' });
+const cpu = /** @type {const} */ ({ unit: 's/GB', better: 'lower', name: 'server CPU time' });
+const memory = /** @type {const} */ ({ unit: 'MB', better: 'lower', name: 'peak server memory' });
 
 export const floodLines = [
   defineLine({

@@ -23,8 +23,8 @@ export const hundredLines = [
     name: '100 processes at full speed',
     sizes: { full: { count: 100, mebibytes: 10 }, quick: { count: 20, mebibytes: 1 } },
     metrics: {
-      rate: { name: 'rate, all together', unit: 'MB/s', better: 'higher', atLeast: { ws: 2, stdio: 5 } },
-      fairness: { name: 'time of the last to end, of that of the first', unit: '×', better: 'lower' },
+      rate: { name: 'combined rate', unit: 'MB/s', better: 'higher', atLeast: { ws: 2, stdio: 5 } },
+      fairness: { name: 'time until the last ends, relative to the first', unit: '×', better: 'lower' },
     },
     async measure({ peer, stage, size }) {
       const { seconds, firstSeconds } = await release(peer, await prepare(peer, hundredFloods(stage, size)));
@@ -39,7 +39,7 @@ export const hundredLines = [
     },
   }),
   defineLine({
-    name: 'echo 64 B beside 100 processes at full speed',
+    name: 'echo 64 B alongside 100 processes at full speed',
     reads: 'nudge',
     sizes: { full: { count: 100, mebibytes: 4 }, quick: { count: 20, mebibytes: 1 } },
     metrics: {
@@ -60,11 +60,11 @@ export const hundredLines = [
     },
   }),
   defineLine({
-    name: '100 processes of short lines',
+    name: '100 processes printing short lines',
     sizes: { full: { count: 100, lines: 4000, warmUps: 10 }, quick: { count: 20, lines: 200, warmUps: 1 } },
     metrics: {
       rate: { name: 'lines', unit: '/s', better: 'higher', atLeast: { ws: 1, stdio: 1.5 } },
-      cpu: { name: 'processor time of the server per line', unit: 'µs', better: 'lower' },
+      cpu: { name: 'server CPU time per line', unit: 'µs', better: 'lower' },
     },
     async measure({ peer, server, size }) {
       const block = Buffer.from(Array.from({ length: size.lines }, (_, line) => `line ${line} of the output\n`).join(''));

@@ -24,8 +24,8 @@ export const memoryLines = [
     sizes: { full: { count: 200, settleMs }, quick: { count: 20, settleMs: 200 } },
     metrics: {
       idle: { name: 'server without processes', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.85 } },
-      pipe: { name: 'more per idle process, pipe', unit: 'KiB', better: 'lower', atLeast: { ws: 1 / 0.9 } },
-      tty: { name: 'more per idle process, tty', unit: 'KiB', better: 'lower', atLeast: { ws: 2 } },
+      pipe: { name: 'additional per idle process, pipe', unit: 'KiB', better: 'lower', atLeast: { ws: 1 / 0.9 } },
+      tty: { name: 'additional per idle process, tty', unit: 'KiB', better: 'lower', atLeast: { ws: 2 } },
     },
     async measure({ peer, server, stage, size }) {
       await sleep(size.settleMs);
@@ -48,7 +48,7 @@ export const memoryLines = [
     name: 'memory after 4000 short processes',
     transports: ['ws'],
     sizes: { full: { count: 4000, settleMs }, quick: { count: 40, settleMs: 200 } },
-    metrics: { after: { name: 'server, the processes having ended', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.75 } } },
+    metrics: { after: { name: 'server, after all have ended', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.75 } } },
     async measure({ peer, server, size }) {
       await inParallel({ count: size.count, width: 8 }, () => peer.start({ argv: ['true'] }).closed);
       await sleep(size.settleMs);

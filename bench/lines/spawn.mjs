@@ -77,7 +77,7 @@ export const spawnRateLines = [
       one: { name: '1 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
       eight: { name: '8 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
       thirtyTwo: { name: '32 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
-      cpu: { ...ms, name: 'processor time per spawn, server and processes', atLeast: { ws: 4, stdio: 4 } },
+      cpu: { ...ms, name: 'CPU time per spawn, server and processes', atLeast: { ws: 4, stdio: 4 } },
     },
     async measure({ peer, server, size }) {
       await spawnTimes(peer, { io: 'pipe', count: size.warmUps });
