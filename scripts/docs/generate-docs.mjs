@@ -24,6 +24,6 @@ async function page(name) {
     case 'man':
       return manPage();
     default:
-      throw new Error(`there is no page "${name}"; there are protocol, cli and man`);
+      throw new Error(`the page must be protocol, cli or man, got "${name}"`);
   }
 }
