@@ -1,4 +1,4 @@
-// A hundred processes at a time: all at full speed, with an echo beside them on the same connection, and all with short lines.
+// A hundred concurrent processes: all at full speed, the same with an echo on the same connection, and all printing short lines.
 
 import { quantile } from '../../scripts/measure.mjs';
 import { Content } from '../content.mjs';
@@ -11,7 +11,7 @@ import { megabyte } from './flood.mjs';
 /** @import { Peer } from '../peer.mjs' */
 /** @import { Stage } from '../stage.mjs' */
 
-/** Between two echoes, in milliseconds: without it a good moment would count as often as it is short. */
+/** Pause between two echoes, in milliseconds: without it, fast echoes would be over-represented in the sample. */
 const pauseMs = 5;
 
 const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
@@ -51,10 +51,10 @@ export const hundredLines = [
       const child = await startEcho(peer, { io: 'pipe', content });
       await echoTimes(peer, child, { content, bytes: 64, count: 20 });
       const children = await prepare(peer, hundredFloods(stage, size));
-      let isOver = false;
+      let isDone = false;
       const [times] = await Promise.all([
-        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isOver, pauseMs }),
-        release(peer, children).finally(() => (isOver = true)),
+        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isDone, pauseMs }),
+        release(peer, children).finally(() => (isDone = true)),
       ]);
       return { p50: quantile(times, 0.5), p95: quantile(times, 0.95) };
     },
@@ -71,7 +71,7 @@ export const hundredLines = [
       /** @type {Spec} */
       const spec = { script: lineScript(size.lines), args: [], content: new Content(block), total: block.length };
       const specs = Array.from({ length: size.count }, () => spec);
-      // A server that has run for a while has compiled what it runs often; all the lines together are less than a second of it.
+      // Warm-up: a server that has run for a while has compiled its hot code, and the measured lines alone take less than a second.
       await release(peer, await prepare(peer, specs.slice(0, size.warmUps)));
       const children = await prepare(peer, specs);
       const cpuBefore = server.cpuSeconds();
@@ -80,7 +80,7 @@ export const hundredLines = [
       return { rate: lines / seconds, cpu: ((server.cpuSeconds() - cpuBefore) / lines) * 1_000_000 };
     },
     floor: {
-      name: 'the shells alone, printing to nobody',
+      name: 'the shells alone, printing to /dev/null',
       measure: async ({ size }) => {
         const seconds = await shellLinesSeconds({ script: lineScript(size.lines), count: size.count });
         return { rate: (size.count * size.lines) / seconds };
@@ -105,7 +105,7 @@ function hundredFloods(stage, { count, mebibytes }) {
 }
 
 /**
- * Starts processes that wait for a line before they begin, so that how fast they start does not count.
+ * Starts processes that wait for a line before they begin, so that their start-up time does not count.
  * @param {Peer} peer
  * @param {Spec[]} specs
  */
@@ -121,7 +121,7 @@ export async function prepare(peer, specs) {
 }
 
 /**
- * Lets them all begin. Seconds from there until the first and until the last has ended.
+ * Lets all of them begin. Returns the seconds from then until the first and until the last has ended.
  * @param {Peer} peer
  * @param {Followed[]} children
  */

@@ -1,6 +1,6 @@
-// Reports which lines of src the tests ran, in their own processes and, since children inherit NODE_V8_COVERAGE, in every server and command
-// they started. V8 counts, and c8 combines the counts through the source maps. A killed program reports no counts. Uses Monocart's engine,
-// because c8's own cannot map a bundle of several sources: it cuts every range off at the length of the first.
+// Reports which lines of src the tests ran, in their own processes and, since children inherit NODE_V8_COVERAGE, in every server and
+// command they started. V8 counts, and c8 combines the counts through the source maps. A killed program reports no counts. Uses
+// Monocart's engine, because c8's own cannot map a bundle of several sources: it cuts every range off at the length of the first.
 
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

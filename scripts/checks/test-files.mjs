@@ -22,8 +22,8 @@ const silenceMs = 20_000;
 const reporter = fileURLToPath(new URL('test-reporter.mjs', import.meta.url));
 
 /**
- * The folders and files that `--quick` runs: those whose tests need no built program, no large number of processes and no real waiting, so that
- * all of them together, with the build, take less than a minute on two cores. A new test in one of these folders is included.
+ * The folders and files that `--quick` runs: those whose tests need no built program, no large number of processes and no real waiting,
+ * so that all of them together, with the build, take less than a minute on two cores. A new test in one of these folders is included.
  */
 const quick = ['architecture', 'base/', 'client/', 'protocol/', 'rpc/', 'transport/', 'server/'];
 

@@ -102,7 +102,7 @@ const exitStatus = [
   ['0', 'Success.'],
   ['1', 'kill: one of the processes had already ended; doctor: a check failed.'],
   [String(timedOut), 'The time limit of --timeout or --idle-timeout expired.'],
-  [String(ownFailure), 'Sluice itself failed: wrong usage, a lost server, a refusal by a server, or an error on stdin or stdout.'],
+  [String(ownFailure), 'Sluice itself failed: wrong usage, a server lost or refusing, or an error on stdin or stdout.'],
   [String(failureStatus('notExecutable')), 'The program cannot be executed.'],
   [String(failureStatus('programNotFound')), 'The program does not exist.'],
   ['128+N', 'Signal N ended the command.'],

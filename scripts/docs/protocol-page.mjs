@@ -14,7 +14,7 @@ const families = {
   session: { title: 'Session', lead: 'Methods for the processes of the session, and the machine they run on.' },
   command: {
     title: 'One-shot commands',
-    lead: 'Methods for commands whose reply is sent when they have ended. Their `processId` is private to the connection and unknown to `process/…`.',
+    lead: 'Commands that reply when they have ended. Their `processId` is private to the connection and unknown to `process/…`.',
   },
 };
 
@@ -117,7 +117,7 @@ function errorParts() {
     [
       'The number is the `code` on the wire. The name is `data.kind` there, next to the values used in the message, and the `kind` of the',
       '`ExecError` that the client library throws. Test these, never the message. Malformed parameters are `invalidParams`; the message names',
-      'the member, what was expected and what it got. The client library refuses them by the same rules, with the same message, before sending.',
+      'the member, what was expected and what it got. The client library applies the same rules and messages before sending.',
     ].join('\n'),
     table(['Name', 'Number', 'Example'], rows),
   ];

@@ -43,7 +43,7 @@ const stepBytes = 64 * 1024;
 
 const readers = { 'at once': chunksOf, late: readLate, 'in steps': readInSteps };
 
-/** The printing program itself, which exits right after its last write, and a shell around it, whose exit code shows that codes are reported. */
+/** The printing program itself, which exits right after its last write, and a shell around it, to check another exit code. */
 const programs = [
   (/** @type {number} */ size) => ({ argv: ['head', '-c', `${size}`, file], code: 0 }),
   (/** @type {number} */ size) => ({ argv: ['sh', '-c', 'head -c "$1" "$2"; exit 7', 'sh', `${size}`, file], code: 7 }),

@@ -11,7 +11,7 @@ import { env, ios } from '../../measure.mjs';
  * @property {Client} client
  * @property {Random} random
  * @property {(task: () => Promise<unknown>) => Promise<void>} others runs a task on another client's process, which may be gone by now
- * @property {(task: () => Promise<unknown>) => Promise<boolean>} toleratesCut false: the connection was cut, and the task may not have been done
+ * @property {(task: () => Promise<unknown>) => Promise<boolean>} toleratesCut false: a cut, and the task may not be done
  */
 /** @typedef {{ weight: number, act: (context: Context) => Promise<void> }} Action */
 /** @typedef {ProcessHandle} Handle */
