@@ -206,8 +206,7 @@ export class Peer {
     let at = seqEnd + beforeStream;
     while (bytes[at] !== quote) at += 1;
     const chunk = { bytes, start: at + beforeChunk, end: end - afterChunk };
-    if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote)
-      throw new Error(`bad output: ${shown(bytes, start, end)}`);
+    if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote) throw new Error(`bad chunk: ${shown(bytes, start, end)}`);
     const followed = this.#processOf(number);
     if (!this.#isNext(followed, seq, { bytes, start, end })) return;
     followed.takeBase64(chunk);
