@@ -1,7 +1,7 @@
-// Shows how long the command line takes to begin and to end, beside a Node that does nothing. No figure makes it fail; a command
+// Measures how long the command line takes from start to exit, compared with a Node that does nothing. No figure makes it fail; a command
 // that does not do its work does.
 //
-//   npm run bench:cli -- [--quick] [--json]      (also the end of `npm run bench`)
+//   npm run bench:cli -- [--quick] [--json]      (also run at the end of `npm run bench`)
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,16 +13,16 @@ import { root } from '../scripts/tool.mjs';
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const program = path.join(root, manifest.bin.sluice);
 
-/** The first is what the others are compared with. */
+/** The others are compared with the first. */
 const commands = [
   { name: 'node -e 0', file: process.execPath, args: ['-e', '0'], stdout: '' },
   { name: 'sluice --version', file: program, args: ['--version'], stdout: `${manifest.version}\n` },
   { name: 'sluice exec -- true', file: program, args: ['exec', '--', 'true'], stdout: '' },
 ];
 
-/** As it is here, and without what changes Node itself: NODE_EXTRA_CA_CERTS alone costs Node 20 more than the rest of its start. */
+/** The current environment, and the same without NODE_*: NODE_EXTRA_CA_CERTS alone costs Node 20 more than the rest of its start. */
 const environments = [
-  { label: 'as it is', env: process.env },
+  { label: 'unchanged', env: process.env },
   {
     label: 'without NODE_*',
     env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('NODE_'))),
@@ -39,7 +39,7 @@ if (options.json) console.log(JSON.stringify(results, undefined, 2));
 else printTable(results);
 
 /**
- * One of each in turn, so that a busy moment hits all alike. The first turn fills caches and does not count.
+ * Runs the commands in turn, so that a busy moment affects all of them equally. The first round fills caches and does not count.
  * @param {NodeJS.ProcessEnv} env
  */
 function sampleAll(env) {
@@ -60,7 +60,7 @@ function sampleAll(env) {
 function timeOf({ name, file, args, stdout: expected }, env) {
   const startedAt = performance.now();
   const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
-    env: { ...env, PATH: `${path.dirname(process.execPath)}:${env.PATH}` }, // where the program looks for Node
+    env: { ...env, PATH: `${path.dirname(process.execPath)}:${env.PATH}` }, // the program finds Node here
     stdio: ['ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
   });

@@ -1,12 +1,12 @@
-// What processes write here: a block, again and again. Whoever knows the offset knows every byte after it, so that output is checked
-// by comparing memory with memory, in base64 too, at several gigabytes a second: the check costs both servers the same, and little.
+// What the measured processes write: one block, repeated. The offset determines every byte after it, so output is checked by comparing
+// memory with memory, in base64 too, at several gigabytes per second: the check costs little, and the same for both servers.
 
-/** Longest piece compared at once; a longer chunk takes several turns. */
+/** Longest piece compared at once; a longer chunk takes several comparisons. */
 const pieceBytes = 66 * 1024;
 const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 const padding = 0x3d;
 
-/** Three bytes are four characters, so that a block whose length three divides is periodic in base64 too. */
+/** Three bytes are four characters, so a block whose length is divisible by three is periodic in base64 too. */
 const groupBytes = 3;
 const groupChars = 4;
 
@@ -15,7 +15,7 @@ const groupChars = 4;
 export class Content {
   #period;
   #bytes;
-  /** Base64 of what follows an offset, for each remainder that offsets have when divided by three. */
+  /** Base64 of the content after an offset, for each remainder of the offset divided by three. */
   #texts;
 
   /** @param {Buffer} block at least one byte */
@@ -27,7 +27,7 @@ export class Content {
   }
 
   /**
-   * The bytes from an offset on; `count` at most the length of a piece.
+   * The bytes from an offset on; `count` is at most the length of a piece.
    * @param {number} offset
    * @param {number} count
    */
@@ -55,7 +55,7 @@ export class Content {
   /**
    * @param {number} offset
    * @param {Piece} piece
-   * @returns {number} how many bytes the text stands for; -1 when they are not the ones that belong there
+   * @returns {number} how many bytes the text encodes; -1 if they are not the expected ones
    */
   matchesBase64(offset, { bytes, start, end }) {
     if ((end - start) % groupChars !== 0 || start === end) return start === end ? 0 : -1;
@@ -77,7 +77,7 @@ export class Content {
   }
 
   /**
-   * One or two bytes with their padding.
+   * Compares the last one or two bytes, with their padding.
    * @param {number} offset
    * @param {{ bytes: Buffer, start: number, left: number }} end
    */
@@ -92,18 +92,18 @@ export class Content {
   }
 }
 
-/** Printed by a process on a terminal when the terminal is ready: the block begins with it. */
+/** A process on a terminal prints this when the terminal is ready; the block begins with it. */
 export const readyMark = 'ok.';
 
 /**
- * No power of two has a factor in common with it: bytes that are lost, come twice or change places by whole pages or pipes are in the
- * wrong phase, and seen.
+ * Has no factor in common with a power of two, so bytes that are lost, duplicated or moved by whole pages or pipes are out of phase, and
+ * detected.
  */
 const floodBlockBytes = 65_523;
 const firstPrintable = 0x20;
 const printableCount = 95;
 
-/** Printable, because codex changes line ends that are written to a terminal; in an order without short repetitions. */
+/** Printable, because codex changes line endings written to a terminal; in an order without short repetitions. */
 export function floodBlock() {
   const block = Buffer.alloc(floodBlockBytes);
   let state = 1;

@@ -1,5 +1,5 @@
-// Shows what ending a process costs on a machine that runs much else, beside a bare posix_spawn in the same run: with more and more idle
-// processes, with loops of short ones, and when thousands of Sluice's own end at once. Figures only: no figure makes it fail.
+// Measures what ending a process costs on a machine that runs many others, compared with a bare posix_spawn in the same run: with more and
+// more idle processes, with loops of short ones, and when thousands of Sluice's own end at once. No figure makes it fail.
 //
 //   npm run bench:crowd -- [--quick] [--json]
 
@@ -23,7 +23,7 @@ const { counts, rounds, own } = options.quick
   ? { counts: [100, 500], rounds: 10, own: 200 }
   : { counts: [100, 1_000, 5_000], rounds: 60, own: 5_000 };
 const churnLoops = 6;
-/** Rounds before the first that counts: code that has not been compiled yet would flatter the later columns. */
+/** Rounds before the first that counts: code that is not compiled yet would make the later columns look better. */
 const warmUp = rounds / 2;
 
 const libc = loadLibc() ?? noLinuxBackend();
@@ -41,9 +41,9 @@ function noLinuxBackend() {
 async function benchCrowds() {
   const server = await startServer(own);
   const remote = await connect(server.url);
-  // In this order: a program adopts orphans for the rest of its life.
+  // Must come first: once a program adopts orphans, it does so for the rest of its life.
   const embedded = connectInProcess();
-  // What is measured while this program does not adopt orphans comes first. Each group has a bare one of its own: a busy machine varies.
+  // Groups measured while this program does not adopt orphans come first. Each group has its own bare case, since a busy machine varies.
   /** @type {Record<string, () => Promise<unknown>>[]} */
   const groups = [
     {
@@ -79,7 +79,7 @@ async function benchCrowds() {
     ...counts.map((count) => ({ name: `${count} idle`, start: () => Crowd.idle(count) })),
     { name: `${churnLoops} loops`, start: () => Crowd.churn(churnLoops) },
   ];
-  /** @type {Record<string, Record<string, number>>[]} of each group, of each way, of each column */
+  /** @type {Record<string, Record<string, number>>[]} by group, way and column */
   const medians = groups.map((group) => Object.fromEntries(Object.keys(group).map((way) => [way, {}])));
   for (const [index, group] of groups.entries()) {
     for (const column of columns) {
@@ -94,7 +94,7 @@ async function benchCrowds() {
       }
       for (const [way, list] of times) medians[index][way][column.name] = median(list);
       await crowd[Symbol.asyncDispose]();
-      await sleep(1_000); // the machine gets rid of them
+      await sleep(1_000); // until the machine has cleaned them up
     }
   }
   await embedded.close();
@@ -104,7 +104,7 @@ async function benchCrowds() {
   return medians;
 }
 
-/** What a start and an end cost by themselves: no pipes to read, no tree to look at. */
+/** The bare cost of a start and an end: no pipes to read, no tree to follow. */
 async function bareTrue() {
   collect(spawnBare('/bin/true', ['true']));
 }
@@ -138,7 +138,7 @@ async function endOne(client) {
   await child.closed;
 }
 
-/** Closes the connection that owns thousands of processes, and asks for something over another one until they are gone. */
+/** Closes the connection that owns thousands of processes, and makes calls over another one until they are gone. */
 async function benchMassEnding() {
   const server = await startServer(own + 1_000);
   const owner = await connect(server.url);
@@ -170,8 +170,8 @@ function startServer(maxProcesses) {
 
 function print() {
   console.log(
-    `Median milliseconds from the call to the end, of ${rounds} rounds; in brackets the growth from the first column, and that growth ` +
-      'beside the growth of the bare one above it.\n',
+    `Median milliseconds from the call to the end, of ${rounds} rounds; in parentheses the growth from the first column, and that growth ` +
+      'relative to the growth of the bare row above it.\n',
   );
   const names = Object.keys(Object.values(crowdTable[0])[0]);
   console.log(tableHead('', ...names));
@@ -184,14 +184,14 @@ function print() {
     const [bare] = Object.values(group);
     for (const [way, row] of Object.entries(group)) {
       const cells = names.map((name, index) => {
-        const besideBare = row === bare ? '' : `, ${(growth(row, name) / growth(bare, name)).toFixed(2)} of bare`;
-        return index === 0 ? row[name].toFixed(2) : `${row[name].toFixed(2)} (${growth(row, name).toFixed(2)} ×${besideBare})`;
+        const ofBare = row === bare ? '' : `, ${(growth(row, name) / growth(bare, name)).toFixed(2)} of bare`;
+        return index === 0 ? row[name].toFixed(2) : `${row[name].toFixed(2)} (${growth(row, name).toFixed(2)} ×${ofBare})`;
       });
       console.log(tableRow(way, ...cells));
     }
   }
   console.log(
     `\n${mass.own} processes ended by closing their connection: ${(mass.tookMs / 1000).toFixed(2)} s. ` +
-      `Meanwhile ${mass.calls} calls over another connection: p50 ${mass.p50.toFixed(1)} ms, p99 ${mass.p99.toFixed(1)} ms, longest ${mass.max.toFixed(1)} ms.`,
+      `${mass.calls} concurrent calls over another connection: p50 ${mass.p50.toFixed(1)} ms, p99 ${mass.p99.toFixed(1)} ms, longest ${mass.max.toFixed(1)} ms.`,
   );
 }

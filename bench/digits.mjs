@@ -1,4 +1,4 @@
-// A number in the middle of bytes, without a string in between.
+// Parses a decimal number directly from bytes, without creating a string.
 
 const zero = 0x30;
 const nine = 0x39;

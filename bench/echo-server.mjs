@@ -1,5 +1,5 @@
-// A WebSocket server that sends each message back as it came: what a round trip costs when nobody does anything. Prints its address.
-// Run by the benchmark, one client at a time; messages come whole, since the client waits for each.
+// A WebSocket server that echoes each message: the cost of a round trip without any work. Prints its address. Run by the benchmark,
+// with one client at a time, which waits for each echo, so messages arrive whole.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
@@ -45,7 +45,7 @@ server.listen(0, '127.0.0.1', () => {
 });
 
 /**
- * The client masks with zeros, so that there is nothing to unmask. Messages of up to 64 KiB.
+ * The client masks with zeros, so there is nothing to unmask. Messages have at most 64 KiB.
  * @param {Buffer} bytes
  */
 function firstFrame(bytes) {

@@ -1,4 +1,4 @@
-// What the machine can do without a server: no line can be better than these.
+// What the machine can do without a server: the lower bound for each line.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ const shell = '/bin/sh';
 const env = { PATH: searchPath };
 
 /**
- * A small shell that forks, executes and waits, again and again: milliseconds for each.
+ * A small shell that repeatedly forks, executes and waits: milliseconds per process.
  * @param {number} count
  */
 export async function shellSpawnMs(count) {
@@ -93,7 +93,7 @@ export async function catEchoMs({ bytes, count }) {
 }
 
 /**
- * `cat` into pipes that this program reads, so many at a time: seconds until the last has ended.
+ * `cat` into pipes that this program reads, `count` at a time: seconds until the last has ended.
  * @param {{ files: string[], total: number, count?: number }} flood
  */
 export async function catFloodSeconds({ files, total, count = 1 }) {
@@ -110,7 +110,7 @@ export async function catFloodSeconds({ files, total, count = 1 }) {
 }
 
 /**
- * Shells that print lines for nobody, so many at a time: seconds until the last has ended.
+ * Shells that print lines to /dev/null, `count` at a time: seconds until the last has ended.
  * @param {{ script: string, count: number }} shells
  */
 export async function shellLinesSeconds({ script, count }) {
@@ -125,7 +125,7 @@ export async function shellLinesSeconds({ script, count }) {
 /**
  * @param {string} program
  * @param {string[]} args
- * @param {StdioOptions} stdio a stream without a pipe must not be used
+ * @param {StdioOptions} stdio only streams that are pipes may be used
  */
 function alone(program, args, stdio) {
   const child = spawn(program, args, { env, stdio, ...ownSession });

@@ -1,4 +1,4 @@
-// A process as the client sees it: which event is due, how much of its output came, and whether that is what it writes.
+// A process as the client sees it: which event is expected next, how much of its output has arrived, and whether that is correct.
 
 /** @import { Content, Piece } from './content.mjs' */
 
@@ -11,7 +11,7 @@ export class Followed {
    */
   started = Promise.resolve();
   /**
-   * Resolves when nothing more can come, with the moment of that.
+   * Resolves when no more events can follow, with the time of that.
    * @type {Promise<number>}
    */
   closed;
@@ -21,7 +21,7 @@ export class Followed {
   received = 0;
   acknowledgedBytes = 0;
   /**
-   * Events before their turn, as they came.
+   * Events that arrived before their turn.
    * @type {Map<number, Buffer>}
    */
   early = new Map();
@@ -50,7 +50,7 @@ export class Followed {
       this.#close = resolve;
       this.#abandon = reject;
     });
-    this.closed.catch(() => {}); // whoever waits for it sees it
+    this.closed.catch(() => {}); // callers that wait for it see the error
   }
 
   /** @param {Piece} chunk */
@@ -77,7 +77,7 @@ export class Followed {
   }
 
   /**
-   * Resolves when this much has been received altogether, at once with the chunk that completes it.
+   * Resolves when this many bytes have been received in total, immediately after the chunk that completes them.
    * @param {number} bytes
    */
   async hasReceived(bytes) {

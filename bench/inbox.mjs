@@ -1,11 +1,11 @@
-// Bytes that have come and wait to be parsed, in one buffer that is read into and parsed in place: a client that copies little leaves
-// the processors to the servers it measures.
+// Received bytes that wait to be parsed, in one buffer that is read into and parsed in place: a client that copies little leaves the
+// processors to the servers it measures.
 
-/** Below this much room the unread rest moves to the front, in bytes: as much as a read usually brings. */
+/** With less free space than this, in bytes, the unread rest moves to the front: about as much as a read usually delivers. */
 const leastRoomBytes = 256 * 1024;
 
 /**
- * @typedef {object} WireHandlers what a wire calls with parts of its inbox
+ * @typedef {object} WireHandlers called by a wire with parts of its inbox
  * @property {(bytes: Buffer, start: number, end: number) => void} onText
  * @property {(bytes: Buffer, start: number, end: number) => void} onBinary an output frame
  * @property {(error: Error) => void} onEnd
@@ -15,11 +15,11 @@ const leastRoomBytes = 256 * 1024;
 export class Inbox {
   /** @type {Buffer} */
   bytes = Buffer.allocUnsafeSlow(2 * 1024 * 1024);
-  /** What is between is unread. */
+  /** The bytes from `start` to `end` are unread. */
   start = 0;
   end = 0;
 
-  /** Where the next bytes are to be put; `took` says how many there were. */
+  /** Where to put the next bytes; call `took` with their number afterwards. */
   room() {
     if (this.start === this.end) this.start = this.end = 0;
     if (this.bytes.length - this.end < leastRoomBytes) this.#makeRoom();

@@ -1,4 +1,4 @@
-// What a line of the benchmark is: a name, how much of it is run, what it measures, and beside what.
+// A line of the benchmark: its name, its sizes, what it measures, and what it is compared with.
 
 /** @import { Peer } from './peer.mjs' */
 /** @import { Server, Target } from './server.mjs' */
@@ -12,7 +12,7 @@
  * @property {string} name
  * @property {string} unit
  * @property {'lower' | 'higher'} better
- * @property {Partial<Record<Transport, number>>} [atLeast] what the ratio should be
+ * @property {Partial<Record<Transport, number>>} [atLeast] the target ratio
  * @property {string} [against] what it is compared with: codex when absent, the floor, or another metric of the line
  */
 
@@ -28,14 +28,14 @@
  * @property {string[]} [flags] of the server
  * @property {'sluice'} [only]
  * @property {'native' | 'launcher'} [codex]
- * @property {string} [codexFrom] the line whose figures of codex are taken
- * @property {Measuring<Size>['measure']} [measure] on a server that runs
+ * @property {string} [codexFrom] the line whose codex figures are used
+ * @property {Measuring<Size>['measure']} [measure] on a running server
  * @property {Measuring<Size>['measureTarget']} [measureTarget] or by starting servers itself
  * @property {Floor<Size>} [floor]
  */
 
 /**
- * Methods, so that a line of any size is a line.
+ * Declared as methods, so that a line of any size is assignable to `AnyLine`.
  * @template Size
  * @typedef {{
  *   measure(on: { peer: Peer, server: Server, stage: Stage, size: Size, transport: Transport }): Promise<Values>,
@@ -51,7 +51,7 @@
 /** @typedef {Line<object>} AnyLine */
 
 /**
- * Its sizes give `measure` the type of `size`.
+ * Infers the type of `size` in `measure` from the sizes.
  * @template {object} Size
  * @param {Line<Size>} definition
  * @returns {AnyLine}

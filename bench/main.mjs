@@ -1,11 +1,11 @@
-// Measures `sluice serve` beside `codex exec-server` and beside what the machine can do without either. Every byte and every sequence
+// Compares `sluice serve` with `codex exec-server` and with what the machine can do without either. Every byte and every sequence
 // number is checked: wrong ones make it fail, slow ones do not.
 //
 //   npm run bench -- [--quick] [--rounds 5] [--only WORD]... [--transport ws|stdio] [--json [FILE]]
 //                    [--growth] [--sluice-only] [--as-shipped]
 //
-// --only takes the lines with that word in their name. --growth shows how the cost of Sluice grows instead, without codex.
-// --as-shipped leaves codex to its socket options: over ws it then waits 40 ms before every second small message.
+// --only selects the lines with that word in their name. --growth shows how the cost of Sluice grows instead, without codex.
+// --as-shipped leaves codex's socket options in effect: over ws it then waits 40 ms before every second small message.
 
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
     json: { type: 'string' },
   },
 });
-if (process.platform !== 'linux') throw new Error('what servers use is read from /proc, which only Linux has');
+if (process.platform !== 'linux') throw new Error('the benchmark reads resource usage from /proc, which only Linux has');
 /** @param {string} text */
 const say = (text) => process.stderr.write(`${text}\n`);
 const rounds = wholeNumber('rounds', options.rounds ?? (options.quick ? '1' : '5'));
@@ -48,7 +48,7 @@ const lines = linesOf(options.growth ? growthTables : allLines, options.only);
 const startedAt = performance.now();
 const loadBefore = loadavg()[0];
 const stage = new Stage();
-// Servers and the folder are gone when this program is, however it ends.
+// Servers and the folder are removed with this program, however it ends.
 process.on('exit', () => stage.remove());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, stopAtOnce);
 
@@ -101,10 +101,10 @@ function linesOf(all, words) {
   const chosen = all.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length > 0) return chosen;
   const names = all.map(({ name }) => `  ${name}`).join('\n');
-  throw new Error(`no line has ${words.map((word) => `"${word}"`).join(' or ')} in its name; there are:\n${names}`);
+  throw new Error(`no line has ${words.map((word) => `"${word}"`).join(' or ')} in its name; the lines are:\n${names}`);
 }
 
-/** A quick run is about the plumbing, and goes on without. */
+/** A quick run only checks that everything works, so it continues without codex. */
 function codexIfAny() {
   if (options['sluice-only'] || options.growth) return undefined;
   try {
@@ -134,7 +134,7 @@ function report(outcome) {
   console.log(markdownOf(whole));
 }
 
-/** The command line's own figures, beneath the server's; not with a part of the lines, and not between those who read JSON. */
+/** Prints the command line's figures below the server's; not for a selection of lines, and not if JSON goes to stdout. */
 function cliStartIsSound() {
   if (options.json === '-' || options.growth || options.only.length > 0) return true;
   console.log('');

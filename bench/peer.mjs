@@ -1,5 +1,5 @@
-// A client of a server: requests with their replies, processes with their output. It checks each sequence number and each byte as they
-// come, and whatever is wrong fails everything that is under way.
+// A client of a server: requests with their replies, processes with their output. It checks each sequence number and each byte on
+// arrival, and any error fails everything in progress.
 
 import { numberAt } from './digits.mjs';
 import { Followed } from './followed.mjs';
@@ -19,17 +19,17 @@ const beforeChunk = '","chunk":"'.length;
 const afterChunk = '"}}'.length;
 const idPrefix = '{"id":'.length;
 
-/** Both servers take it in this form. */
+/** Both servers accept this form. */
 const cwd = 'file:///';
 
-/** What our own client does: each 64 KiB taken are acknowledged. */
+/** Like our own client, which acknowledges every 64 KiB. */
 const acknowledgeEveryBytes = 64 * 1024;
 
-/** In a frame of output, before the id of the process. */
+/** Bytes of an output frame before the process id. */
 const frameHeadBytes = 15;
 
 /**
- * What is made of the reply that is between these two.
+ * Parses the reply between `start` and `end`.
  * @template T
  * @typedef {(bytes: Buffer, start: number, end: number) => T} Read
  */
@@ -54,8 +54,8 @@ export class Peer {
   /**
    * @param {(handlers: WireHandlers) => Wire | Promise<Wire>} openWire
    * @param {object} options
-   * @param {'strict' | 'any'} options.order any: events may come before their turn and wait for it, as with codex
-   * @param {'json' | 'binary'} options.output binary: output in frames and with acknowledgements, as our own client has it
+   * @param {'strict' | 'any'} options.order any: events may arrive before their turn and are held until then, as with codex
+   * @param {'json' | 'binary'} options.output binary: output in frames and with acknowledgements, as in our own client
    */
   static async open(openWire, { order, output }) {
     const peer = new Peer();
@@ -82,7 +82,7 @@ export class Peer {
 
   /**
    * @param {{processId: string, afterSeq: number, maxBytes?: number}} params of process/read
-   * @param {{content: Content, offset: number}} expected where its chunks begin
+   * @param {{content: Content, offset: number}} expected content, and the offset at which the page begins
    */
   readPage(params, { content, offset }) {
     /** @type {Read<{ offset: number, nextSeq: number }>} */
@@ -101,9 +101,9 @@ export class Peer {
   /**
    * @param {object} spec
    * @param {string[]} spec.argv
-   * @param {'pipe' | 'input' | 'tty'} [spec.io] pipe when absent; input: a pipe for stdin too
-   * @param {Content} [spec.content] what it writes; nothing when absent
-   * @param {number} [spec.total] bytes it writes before it closes, when that is known
+   * @param {'pipe' | 'input' | 'tty'} [spec.io] pipe if absent; input: a pipe for stdin too
+   * @param {Content} [spec.content] what it writes; nothing if absent
+   * @param {number} [spec.total] bytes it writes before it closes, if known
    */
   start({ argv, io = 'pipe', content, total = content === undefined ? 0 : undefined }) {
     const followed = new Followed({ number: this.#processes.length, content, total });
@@ -145,7 +145,7 @@ export class Peer {
   }
 
   close() {
-    this.#failure ??= new Error('the client has closed the connection');
+    this.#failure ??= new Error('the client closed the connection');
     this.#wire.close();
   }
 
@@ -171,7 +171,7 @@ export class Peer {
    */
   #onText(bytes, start, end) {
     if (bytes[start + 2] === letterI) this.#onReply(bytes, start, end);
-    else if (bytes[start + 2] !== letterM) throw new Error(`no message: ${shown(bytes, start, end)}`);
+    else if (bytes[start + 2] !== letterM) throw new Error(`not a message: ${shown(bytes, start, end)}`);
     else if (bytes.compare(outputPrefix, 0, outputPrefix.length, start, start + outputPrefix.length) === 0) {
       this.#onOutput(bytes, start, end);
     } else this.#onEvent(bytes, start, end);
@@ -185,7 +185,7 @@ export class Peer {
   #onReply(bytes, start, end) {
     const { value: id } = numberAt(bytes, start + idPrefix);
     const pending = this.#pending.get(id);
-    if (pending === undefined) throw new Error(`a reply nobody waits for: ${shown(bytes, start, end)}`);
+    if (pending === undefined) throw new Error(`an unexpected reply: ${shown(bytes, start, end)}`);
     this.#pending.delete(id);
     try {
       pending.resolve(pending.read(bytes, start, end));
@@ -195,7 +195,7 @@ export class Peer {
   }
 
   /**
-   * By position instead of by JSON, which would take longer than everything else the client does.
+   * Parses by position, because parsing JSON would take longer than everything else the client does.
    * @param {Buffer} bytes
    * @param {number} start
    * @param {number} end
@@ -206,7 +206,7 @@ export class Peer {
     let at = seqEnd + beforeStream;
     while (bytes[at] !== quote) at += 1;
     const chunk = { bytes, start: at + beforeChunk, end: end - afterChunk };
-    if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote) throw new Error(`no output: ${shown(bytes, start, end)}`);
+    if (bytes[chunk.start - 1] !== quote || bytes[chunk.end] !== quote) throw new Error(`bad chunk: ${shown(bytes, start, end)}`);
     const followed = this.#processOf(number);
     if (!this.#isNext(followed, seq, { bytes, start, end })) return;
     followed.takeBase64(chunk);
@@ -246,7 +246,7 @@ export class Peer {
   }
 
   /**
-   * Numbers go up by one. Codex now and then sends an event before its turn; it waits here.
+   * Numbers go up by one. Codex occasionally sends an event before its turn; it is held here.
    * @param {Followed} followed
    * @param {number} seq
    * @param {Message | undefined} message
@@ -254,7 +254,7 @@ export class Peer {
   #isNext(followed, seq, message) {
     if (seq === followed.nextSeq) return true;
     if (seq < followed.nextSeq || this.#order === 'strict' || message === undefined) {
-      throw new Error(`${followed.id}: event ${seq} came when ${followed.nextSeq} was due`);
+      throw new Error(`${followed.id}: event ${seq} arrived when ${followed.nextSeq} was expected`);
     }
     this.#reorderedCount += 1;
     followed.early.set(seq, Buffer.from(message.bytes.subarray(message.start, message.end)));
@@ -283,7 +283,7 @@ export class Peer {
   /** @param {number} number */
   #processOf(number) {
     const followed = this.#processes[number];
-    if (followed === undefined) throw new Error(`an event of a process nobody started, number ${number}`);
+    if (followed === undefined) throw new Error(`an event for process number ${number}, which was not started`);
     return followed;
   }
 
@@ -308,7 +308,7 @@ function notOpen() {
  */
 function parseReply(bytes, start, end) {
   const { result, error } = JSON.parse(bytes.toString('utf8', start, end));
-  if (error !== undefined) throw new Error(`the server refused: ${JSON.stringify(error)}`);
+  if (error !== undefined) throw new Error(`the server refused the request: ${JSON.stringify(error)}`);
   return result;
 }
 

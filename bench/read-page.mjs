@@ -1,4 +1,4 @@
-// The reply to process/read, by position: chunks are checked where they lie, and only the little around them is parsed as JSON.
+// Parses the reply to process/read by position: chunks are checked in place, and only the little around them is parsed as JSON.
 
 import { numberAt } from './digits.mjs';
 
@@ -10,7 +10,7 @@ const beforeChunks = Buffer.from('"result":{"chunks":[');
 const beforeSeq = '{"seq":'.length;
 const beforeChunk = Buffer.from('"chunk":"');
 
-/** Bytes at the front in which the chunks must begin: an id comes before. */
+/** The chunks must begin within this many bytes: an id comes before them. */
 const headBytes = 64;
 
 /**
@@ -20,14 +20,14 @@ const headBytes = 64;
  */
 export function checkedPage({ bytes, start, end }, { content, offset, afterSeq }) {
   const found = bytes.subarray(start, Math.min(end, start + headBytes)).indexOf(beforeChunks);
-  if (found === -1) throw new Error(`no page: ${bytes.toString('utf8', start, Math.min(end, start + 200))}`);
+  if (found === -1) throw new Error(`not a page: ${bytes.toString('utf8', start, Math.min(end, start + 200))}`);
   let at = start + found + beforeChunks.length;
   let nextOffset = offset;
   let seq = afterSeq;
   while (bytes[at] === comma || bytes[at + 1] === quote) {
     if (bytes[at] === comma) at += 1;
     seq += 1;
-    if (numberAt(bytes, at + beforeSeq).value !== seq) throw new Error(`process/read: a chunk other than ${seq}, which was due`);
+    if (numberAt(bytes, at + beforeSeq).value !== seq) throw new Error(`process/read: expected chunk ${seq}, got another`);
     const chunkStart = bytes.indexOf(beforeChunk, at) + beforeChunk.length;
     const chunkEnd = bytes.indexOf(quote, chunkStart);
     const count = content.matchesBase64(nextOffset, { bytes, start: chunkStart, end: chunkEnd });

@@ -1,4 +1,4 @@
-// What was found, as Markdown: a table, and what one has to know to read it.
+// The results as Markdown: a table, and the notes needed to read it.
 
 import { tableHead, tableRow } from '../scripts/measure.mjs';
 
@@ -21,7 +21,7 @@ import { tableHead, tableRow } from '../scripts/measure.mjs';
 
 /** @param {Circumstances & { rows: Row[] }} outcome */
 export function markdownOf({ rows, ...circumstances }) {
-  const head = tableHead('line', 'figure', 'over', 'unit', 'sluice', 'codex', 'floor', 'ratio', 'wanted', 'met');
+  const head = tableHead('line', 'figure', 'over', 'unit', 'sluice', 'codex', 'floor', 'ratio', 'target', 'met');
   const notes = notesOf(circumstances).map((note) => `- ${note}`);
   return [head, ...rows.map(rowText), '', ...notes].join('\n');
 }
@@ -29,11 +29,11 @@ export function markdownOf({ rows, ...circumstances }) {
 /** @param {Circumstances} circumstances */
 function notesOf({ machine, load, rounds, seconds, kind, reads, hasCodex, checked, failures, floors }) {
   const effort = `${rounds} ${rounds === 1 ? 'round' : 'rounds'} in ${seconds} s on ${machine.processors}, Node ${machine.node}`;
-  const early = checked.reordered === 0 ? '' : `, of which ${checked.reordered} of codex came before their turn`;
+  const early = checked.reordered === 0 ? '' : `, of which ${checked.reordered} from codex arrived before their turn`;
   return [
-    ...(kind === 'quick' ? ['A quick run is about the plumbing: everything is so small that the figures say nothing.'] : []),
-    `${effort}; the load was ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} at the end.`,
-    'Medians of the rounds, in brackets the least and the most. Ratios above 1: Sluice is better.',
+    ...(kind === 'quick' ? ['A quick run only checks that everything works: its figures mean nothing.'] : []),
+    `${effort}; the load was ${load.before.toFixed(1)} at the start and ${load.after.toFixed(1)} at the end.`,
+    'Medians of the rounds, with minimum and maximum in parentheses. Ratios above 1: Sluice is better.',
     'All programs run in an environment without NODE_*; codex is the native program unless the line says otherwise.',
     ...(hasCodex ? [] : ['Codex was not measured.']),
     reads === 'nudge'

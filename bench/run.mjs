@@ -1,5 +1,5 @@
-// Runs lines in rounds. In each round each line is measured on each server in turn, so that a busy minute hits all alike; each
-// measurement has a server of its own, so that no line depends on those before it.
+// Runs lines in rounds. In each round each line is measured on each server in turn, so that a busy minute affects all of them equally;
+// each measurement has its own server, so that no line depends on those before it.
 
 import { asError } from './inbox.mjs';
 import { Server } from './server.mjs';
@@ -9,7 +9,7 @@ import { Server } from './server.mjs';
 /** @import { Stage } from './stage.mjs' */
 /** @import { Sample } from './summary.mjs' */
 
-/** A measurement that takes this long hangs, in milliseconds. Slow is no reason to fail; this is far beyond slow. */
+/** A measurement that takes this long hangs, in milliseconds. Slow runs must not fail; this is far beyond slow. */
 const hangMs = 240_000;
 
 /** @typedef {{ bytes: number, events: number, reordered: number }} Checked */
@@ -59,7 +59,7 @@ export async function run(plan) {
 }
 
 /**
- * Who goes first changes from round to round.
+ * The order of the servers alternates between rounds.
  * @param {AnyLine} line
  * @param {Plan} plan
  * @param {number} round

@@ -1,4 +1,4 @@
-// A server under measurement: launched with nothing around it, talked to over the transport that is measured, ended by its pid.
+// A server under measurement: launched directly, driven over the measured transport, and ended by its pid.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,19 +13,19 @@ import { openWebSocket } from './websocket-wire.mjs';
 /** @import { ChildProcess, ChildProcessByStdio, SpawnOptions } from 'node:child_process' */
 /** @import { Readable, Writable } from 'node:stream' */
 
-/** Patience with a server that was asked to end, in milliseconds. */
+/** How long a server may take to end before it is killed, in milliseconds. */
 const endMs = 10_000;
 
 /**
  * @typedef {object} Target a program to measure
  * @property {string} name
  * @property {string[]} command that takes `--listen`
- * @property {'strict' | 'any'} order in which its events come
+ * @property {'strict' | 'any'} order in which its events arrive
  */
-/** @typedef {ChildProcessByStdio<Writable, Readable, null>} Child over ws without stdin */
+/** @typedef {ChildProcessByStdio<Writable, Readable, null>} Child without stdin over ws */
 
 /**
- * Ended with this program, however it ends.
+ * Killed when this program ends, however it ends.
  * @type {Set<ChildProcess>}
  */
 const running = new Set();
@@ -74,7 +74,7 @@ export class Server {
   }
 
   /**
-   * A connection, initialized. Over stdio there is only one.
+   * Opens a connection and initializes it. Over stdio there can be only one.
    * @param {object} [options]
    * @param {'nudge' | 'plain'} [options.reads]
    * @param {'json' | 'binary'} [options.output]
@@ -89,7 +89,7 @@ export class Server {
   }
 
   /**
-   * Seconds of processor time so far.
+   * Seconds of CPU time so far.
    * @param {'own' | 'family'} scope
    */
   cpuSeconds(scope = 'own') {
@@ -105,7 +105,7 @@ export class Server {
     return this.#child.pid ?? 0;
   }
 
-  /** What its connections have checked. */
+  /** What its connections have checked so far. */
   get counts() {
     return this.#peers.map(({ counts }) => counts);
   }
@@ -134,7 +134,7 @@ async function firstLine(child, name) {
     throw new Error(`${name} ended with code ${code} before it listened`);
   });
   const [line] = await Promise.race([once(lines, 'line'), ended]);
-  ended.catch(() => {}); // it ends some time
+  ended.catch(() => {}); // it exits at some point, which is expected
   lines.close();
   child.stdout.resume();
   return line;

@@ -1,5 +1,5 @@
-// One measurement for spawn.mjs, in a program of its own: takes up the memory it was told to, then starts processes and
-// tells its parent how long each start took, in milliseconds.
+// One measurement for spawn.mjs, in a separate program: allocates the requested memory, then starts processes and reports to its parent
+// how long each start took, in milliseconds.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,16 +13,16 @@ import { chunksOf, env, ios } from '../scripts/measure.mjs';
 /** @typedef {{ backend: BackendName, memory: Memory, count: number }} Order */
 /** @typedef {{ rssBytes: number, heldCount: number, samples: Record<Way, number[]> }} Sample */
 
-/** What one chunk of output holds at most: the memory of a server is made of pieces like this. */
+/** The maximum size of an output chunk: a server's memory consists of pieces like this. */
 const pieceBytes = 64 * 1024;
 
-/** What each ended process retains in the sample that is full of output. */
+/** What each ended process retains in the sample with retained output. */
 const retainedBytes = 16 * 1024 * 1024;
 
-/** Starts of each kind before the measured ones: the first pays for what all share, the others for compilation. */
+/** Starts of each kind before the measured ones: the first sets up what all share, the others get the code compiled. */
 const warmUps = 25;
 
-/** Nothing that was retained is forgotten before the measurement is over. */
+/** Retained output is not forgotten before the measurement has ended. */
 const limits = {
   retainedBytes: 2 * retainedBytes,
   maxClosedBytes: Infinity,
@@ -36,7 +36,7 @@ try {
   const ways = { pipe: () => startThroughClient(ios.pipe), pty: () => startThroughClient(ios.pty), bare: startBare };
   for (const start of Object.values(ways)) await timesOf(start, warmUps);
   const held = memory.kind === 'retained' ? await retainOutput(memory.bytes) : ballastUpTo(memory.bytes);
-  // One way after the other: what follows a fork of a large program is slower for it, whatever it is.
+  // One way after the other: anything that follows a fork of a large program is slower because of it.
   const samples = {
     pipe: await timesOf(ways.pipe, count),
     pty: await timesOf(ways.pty, count),
@@ -68,7 +68,7 @@ async function startThroughClient(io) {
   return tookMs;
 }
 
-/** child_process as it is: no log, no tree, no guard. It returns when the program runs, as `start` does. */
+/** Plain child_process: no log, no tree, no watchdog. It returns when the program runs, as `start` does. */
 async function startBare() {
   const startedAt = performance.now();
   const child = spawn('true', { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -80,7 +80,7 @@ async function startBare() {
 }
 
 /**
- * Memory that is really there, so much that this program has `bytes` of it altogether.
+ * Allocates and touches memory until this program has `bytes` in total.
  * @param {number} bytes
  */
 function ballastUpTo(bytes) {
@@ -89,7 +89,7 @@ function ballastUpTo(bytes) {
 }
 
 /**
- * Ended processes that keep `bytes` of output readable between them. The client holds the memory, not the handles returned.
+ * Runs processes that together retain `bytes` of output. The client holds the memory, not the returned handles.
  * @param {number} bytes
  */
 async function retainOutput(bytes) {

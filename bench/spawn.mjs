@@ -1,5 +1,5 @@
-// Shows what starting a process costs, and how that depends on the memory the server has: `client.start` on both backends, on a
-// pipe and on a pty, beside bare child_process in the same program. Figures only: no figure makes it fail.
+// Measures what starting a process costs, and how that depends on the server's memory: `client.start` on both backends, on a pipe and on
+// a pty, compared with bare child_process in the same program. No figure makes it fail.
 //
 //   npm run bench:spawn -- [--quick] [--json]
 
@@ -13,7 +13,7 @@ import { backendsOf, median, quantile, tableHead, tableRow } from '../scripts/me
 const megabyte = 1_000_000;
 
 /**
- * The first is what the others are compared with: a server that has just started.
+ * The others are compared with the first: a server that has just started.
  * @type {Memory[]}
  */
 const memories = [
@@ -37,7 +37,7 @@ const results = summarize(await sampleAll());
 if (options.json) console.log(JSON.stringify(results, undefined, 2));
 else printTable(results);
 
-/** Goes through all cases again and again instead of finishing one after the other, so that a busy minute hits all alike. */
+/** Repeats all cases in rounds instead of finishing one after the other, so that a busy minute affects all of them equally. */
 async function sampleAll() {
   const cases = backendsOf('all').flatMap((backend) =>
     memories.map((memory) => ({ backend, memory, samples: /** @type {Sample[]} */ ([]) })),
@@ -61,7 +61,7 @@ async function sample(order) {
 }
 
 /**
- * Each figure is the median of what the rounds found.
+ * Each figure is the median of the rounds.
  * @param {Awaited<ReturnType<typeof sampleAll>>} cases
  */
 function summarize(cases) {

@@ -1,4 +1,4 @@
-// What all lines of one run share: a folder that goes away with the run, the file that processes print, and what it contains.
+// What all lines of one run share: a folder that is removed after the run, the file that processes print, and its content.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Content, floodBlock } from './content.mjs';
 import { cleanEnvironment } from './environment.mjs';
 
-/** Blocks in the file: about a megabyte, which stays in the processor's cache. */
+/** Blocks in the file: about a megabyte, which fits in the processor's cache. */
 const blocksPerFile = 16;
 
 export class Stage {
@@ -28,7 +28,7 @@ export class Stage {
   }
 
   /**
-   * Arguments that make `cat` print about so many mebibytes, and how many bytes that is.
+   * Arguments that make `cat` print about this many mebibytes, and the exact number of bytes.
    * @param {number} mebibytes
    */
   flood(mebibytes) {

@@ -7,7 +7,7 @@ import { Inbox, asError } from './inbox.mjs';
 
 const newline = 0x0a;
 
-/** Byte where a line would start that says that a frame of output follows, after its length in four bytes. */
+/** In place of the start of a line, this byte announces an output frame, preceded by its length in four bytes. */
 const outputTag = 1;
 const frameHeadBytes = 5;
 
@@ -18,7 +18,7 @@ const frameHeadBytes = 5;
  */
 export function openStdio(child, { onText, onBinary, onEnd }) {
   const inbox = new Inbox();
-  /** Up to here there is no end of a line, and nobody looks twice. */
+  /** There is no line end before this position, so the search continues from here. */
   let searchedTo = 0;
 
   child.stdout.on('data', take);
@@ -29,7 +29,7 @@ export function openStdio(child, { onText, onBinary, onEnd }) {
   function take(piece) {
     const unsearched = searchedTo - inbox.start;
     inbox.append(piece);
-    searchedTo = inbox.start + unsearched; // the inbox may have moved what it holds
+    searchedTo = inbox.start + unsearched; // the inbox may have moved its content
     try {
       while (inbox.start < inbox.end && readNext());
     } catch (error) {

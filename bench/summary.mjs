@@ -1,4 +1,4 @@
-// Samples into rows: for each figure the medians of the rounds, their spread, and how the servers compare.
+// Turns samples into rows: for each figure the medians of the rounds, their spread, and how the servers compare.
 
 import { median } from '../scripts/measure.mjs';
 
@@ -57,7 +57,7 @@ function rowOf({ line, transport, key, metric, samples }) {
 }
 
 /**
- * Codex, unless the figure is about something else: a floor, or another figure of the same line.
+ * Codex, unless the figure is compared with a floor or with another figure of the same line.
  * @param {Metric} metric
  * @param {{ codex: Spread | undefined, floor: Spread | undefined, own: (figure: string) => Spread | undefined }} spreads
  */
@@ -67,7 +67,7 @@ function comparedWith({ against = 'codex' }, { codex, floor, own }) {
 }
 
 /**
- * Above 1 Sluice is better, whatever the figure is.
+ * Above 1 Sluice is better, whichever direction is better for the figure.
  * @param {Spread | undefined} sluice
  * @param {Spread | undefined} other
  * @param {'lower' | 'higher'} better
@@ -87,7 +87,7 @@ function spreadOf(values) {
 }
 
 /**
- * What the floor of each line is.
+ * The floor of each line.
  * @param {AnyLine[]} lines
  */
 export function floorsOf(lines) {

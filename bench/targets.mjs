@@ -1,4 +1,4 @@
-// The programs that are measured: Sluice as built here, and codex as its package brings it.
+// The measured programs: Sluice as built here, and codex from its npm package.
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -13,13 +13,13 @@ const codexVersion = '0.166.0';
 export function sluiceTarget() {
   const { bin } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const program = path.join(root, bin.sluice);
-  if (!existsSync(program)) throw new Error(`${program} is missing; \`npm run build\` makes it`);
+  if (!existsSync(program)) throw new Error(`${program} is missing; run \`npm run build\``);
   return { name: 'sluice', command: [process.execPath, '--', program, 'serve'], order: 'strict' };
 }
 
 /**
- * Codex twice: the native program in the package, which is what all lines are about, and the launcher around it, a Node program, which is
- * what `npm install` puts in the path.
+ * Codex twice: the native program in the package, which most lines measure, and the Node launcher around it, which `npm install` puts in
+ * the PATH.
  * @returns {Record<'native' | 'launcher', Target>}
  */
 export function codexTargets() {

@@ -1,21 +1,21 @@
-// The client's end of a WebSocket, by hand on a raw socket: the same few microseconds for whichever server is at the other end.
+// The client's end of a WebSocket, hand-written on a raw socket: it costs the same few microseconds with either server.
 
 import { connect } from 'node:net';
 import { Inbox, asError } from './inbox.mjs';
 
 /** @import { Wire, WireHandlers } from './inbox.mjs' */
 
-/** Masked with zeros, which changes nothing: the server unmasks all the same, and the client saves the work. */
+/** Masked with zeros, which changes nothing: the server still unmasks, and the client saves the work. */
 const maskBytes = 4;
 const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 };
 
-/** Byte that says that a binary message is a frame of output. */
+/** First byte of a binary message that is an output frame. */
 const outputTag = 1;
 
 /**
  * @param {string} url ws://HOST:PORT
- * @param {WireHandlers & { reads: 'nudge' | 'plain' }} options nudge: answer each read with a pong. The acknowledgement that travels with
- *   it lets a server which left TCP_NODELAY off send its next message at once, instead of after the 40 ms that a lone one is held back
+ * @param {WireHandlers & { reads: 'nudge' | 'plain' }} options nudge: answer each read with a pong. The TCP acknowledgement sent
+ *   with it lets a server that leaves TCP_NODELAY off send its next message at once, instead of after a delayed acknowledgement of 40 ms
  * @returns {Promise<Wire>}
  */
 export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
@@ -53,7 +53,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
     return true;
   }
 
-  /** True when the answer has come. */
+  /** True once the response has arrived. */
   function readUpgrade() {
     const head = inbox.bytes.subarray(inbox.start, inbox.end);
     const length = head.indexOf('\r\n\r\n');
@@ -66,7 +66,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
     return true;
   }
 
-  /** True when there was a whole one. */
+  /** True if there was a complete frame. */
   function readFrame() {
     const { bytes, start, end } = inbox;
     if (end - start < 2) return false;
@@ -88,7 +88,7 @@ export function openWebSocket(url, { reads, onText, onBinary, onEnd }) {
     if (opcode === opcodes.text) onText(bytes, payload, payload + length);
     else if (opcode === opcodes.binary) readBinary(bytes, payload, payload + length);
     else if (opcode === opcodes.ping) socket.write(frame(opcodes.pong, bytes.toString('latin1', payload, payload + length)));
-    else if (opcode === opcodes.close) throw new Error(`${url} said goodbye`);
+    else if (opcode === opcodes.close) throw new Error(`${url} closed the WebSocket`);
     return true;
   }
 

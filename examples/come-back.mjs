@@ -1,4 +1,4 @@
-// Loses its connection while a process writes, misses nothing, and then leaves the process to another client.
+// Loses its connection while a process writes, reconnects without missing anything, and then hands the process over to another client.
 //
 //   node examples/come-back.mjs
 
@@ -9,15 +9,15 @@ import { connect as connectSocket, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'sluice';
 
-const sluice = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url)); // "sluice", once it is installed
+const sluice = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url)); // just "sluice" when it is installed
 const server = spawn(sluice, ['serve', '--listen', 'ws://127.0.0.1:0', '--log-level', 'error'], {
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 const exited = once(server, 'exit');
-const [address] = await once(server.stdout, 'data'); // the first line is where it listens
+const [address] = await once(server.stdout, 'data'); // the first line is the address it listens on
 const url = String(address).trim();
 
-// A network that fails: everything goes through here, and is cut in the middle.
+// An unreliable network: all traffic goes through this proxy, which cuts the connections midway.
 /** @type {Set<import('node:net').Socket>} */
 const sockets = new Set();
 const network = createServer((near) => {
@@ -52,7 +52,7 @@ try {
   assert.deepEqual(lines, ['1', '2', '3', '4', '5', '6']); // each once, in order
   assert.deepEqual(states, ['lost', 'back']);
 
-  // From here on the process belongs to the server: it outlives this client, and its output can be read again.
+  // From here on the process belongs to the server: it outlives this client, and its output can be reread.
   const { sessionId } = await counter.release();
   await client.close();
 

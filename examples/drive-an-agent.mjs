@@ -1,5 +1,5 @@
-// Drives an agent program turn by turn: prompts in, typed events out, and one outcome. The agent here is a few lines of shell; `claude()` and
-// `codex()` of sluice/runner take the place of the adapter for the real ones.
+// Drives an agent program turn by turn: prompts in, typed events out, and one outcome. The agent here is a few lines of shell; for real
+// agents, use the adapters `claude()` and `codex()` of sluice/runner instead.
 //
 //   node examples/drive-an-agent.mjs
 
@@ -26,7 +26,7 @@ try {
     }),
     cwd: '/',
     prompt: 'find the bug',
-    idleTimeoutMs: 60_000, // an agent that neither writes nor works is ended
+    idleTimeoutMs: 60_000, // ends an agent that neither writes nor works
   });
 
   /** @type {string[]} */
@@ -35,7 +35,7 @@ try {
   const second = await run.send('now fix it').result;
   assert.deepEqual([texts, second.text, second.isError], [['working on 1'], 'working on 2', false]);
 
-  const outcome = await run.finish(); // lets the program end; `stop` would end it now
+  const outcome = await run.finish(); // lets the program end; `stop` would end it immediately
   assert.equal(outcome.kind, 'completed');
   console.log(`${texts.join()}, then ${second.text}: ${outcome.kind}`);
 } finally {

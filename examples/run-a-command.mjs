@@ -1,4 +1,4 @@
-// Runs commands in this program and reads what they wrote. An exit code other than 0 is a result, not an exception.
+// Runs commands from this program and reads their output. A non-zero exit code is a result, not an exception.
 //
 //   node examples/run-a-command.mjs
 
@@ -15,11 +15,11 @@ try {
   assert.deepEqual([failed.ending.kind, failed.ending.reason], ['code', 'exited']);
   assert.equal(failed.ending.kind === 'code' && failed.ending.code, 3);
 
-  // The command, and everything it started, is gone when its time is up.
+  // When the timeout expires, the command and everything it started are ended.
   const late = await client.run(['sh', '-c', 'sleep 600 & sleep 600'], { timeoutMs: 200 });
   assert.equal(late.ending.reason, 'timedOut');
 
   console.log(sorted.stdout.text.trim().split('\n').join(' '));
 } finally {
-  await client.close(); // ends every process that was started here
+  await client.close(); // ends every process this client started
 }

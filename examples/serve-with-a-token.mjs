@@ -1,4 +1,4 @@
-// Serves processes on a socket to clients that know a token, and connects to it.
+// Serves processes on a WebSocket to clients that present a token, and connects to it.
 //
 //   node examples/serve-with-a-token.mjs
 
@@ -12,7 +12,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'sluice';
 
-const sluice = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url)); // "sluice", once it is installed
+const sluice = fileURLToPath(new URL('../dist/bin/sluice.cjs', import.meta.url)); // just "sluice" when it is installed
 const folder = mkdtempSync(path.join(tmpdir(), 'sluice-example-'));
 const token = randomBytes(32).toString('hex');
 const tokenFile = path.join(folder, 'token');
@@ -32,7 +32,7 @@ try {
   const client = await connect(url, { token });
   const { stdout } = await client.run(['echo', 'served']);
   assert.equal(stdout.text, 'served\n');
-  await client.close(); // ends what this client has started; the server serves on
+  await client.close(); // ends the processes this client started; the server keeps running
   console.log(stdout.text.trim());
 } finally {
   server.kill();

@@ -1,4 +1,4 @@
-// Runs a program on a real terminal, shows what it writes as it comes, types into it and changes the size of its window.
+// Runs a program on a real terminal, reads its output as it arrives, types into it and resizes its window.
 //
 //   node examples/stream-a-terminal.mjs
 
@@ -17,7 +17,7 @@ try {
   await shell.resize({ rows: 40, cols: 120 });
   await shell.write('test -t 0 && stty size; exit 4\n');
 
-  // A character may be split over two chunks, so the decoder keeps what is unfinished.
+  // A character may be split across two chunks, so the decoder keeps the incomplete part.
   const decoder = new TextDecoder();
   let screen = '';
   for await (const { bytes } of shell.output) screen += decoder.decode(bytes, { stream: true });

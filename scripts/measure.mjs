@@ -1,10 +1,10 @@
-// What the measuring scripts share: options, Markdown tables, quantiles, running many things at a time. Knows nothing of what is measured.
+// Helpers shared by the measuring scripts: options, Markdown tables, quantiles, parallel tasks. Knows nothing about what is measured.
 
 /** @import { OutputChunk, ProcessHandle } from '../dist/index.js' */
 /** @import { BackendName } from '../dist/server/index.js' */
 
 /**
- * @param {string} name of the option, for the complaint
+ * @param {string} name of the option, for the error message
  * @param {string} text
  */
 export function wholeNumber(name, text) {
@@ -14,7 +14,7 @@ export function wholeNumber(name, text) {
 }
 
 /**
- * The backends an option names: one of them, or all that this platform can have.
+ * The backends an option names: one of them, or all that this platform supports.
  * @param {string} choice
  * @returns {BackendName[]}
  */
@@ -30,11 +30,11 @@ export const ios = /** @type {const} */ ({
   pty: { kind: 'pty', rows: 24, cols: 80 },
 });
 
-/** All that the programs started here need. */
+/** Everything the programs started here need. */
 export const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' };
 
 /**
- * Takes a process's output as it comes, until nothing more can come.
+ * Reads a process's output as it arrives, to its end.
  * @param {ProcessHandle} child
  */
 export async function chunksOf(child) {
@@ -45,7 +45,7 @@ export async function chunksOf(child) {
 }
 
 /**
- * Calls `task` with 0 to `count` - 1, never more than `width` of them at a time.
+ * Calls `task` with 0 to `count` - 1, with at most `width` calls at a time.
  * @param {{ count: number, width: number }} extent
  * @param {(index: number) => Promise<unknown>} task
  */

@@ -1,4 +1,4 @@
-// Where the project lies and how its installed tools are run. Knows no step of the build or the tests.
+// The project's root folder, and how its installed tools are run. Knows nothing about the steps of the build or the tests.
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import path from 'node:path';
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Runs a program in the project's root, on this terminal; true when it ends with code 0.
+ * Runs a program in the project's root, with inherited stdio; true if it exits with code 0.
  * @param {string} program
  * @param {readonly string[]} args
  */

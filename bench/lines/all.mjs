@@ -9,7 +9,7 @@ import { memoryLines } from './memory.mjs';
 import { readLines } from './read.mjs';
 import { spawnLines, spawnRateLines } from './spawn.mjs';
 
-/** Sluice beside codex. */
+/** Sluice compared with codex. */
 export const allLines = [
   ...spawnLines,
   ...spawnRateLines,

@@ -1,4 +1,4 @@
-// From the start of the program to the reply to `initialize`, beside a Node that does nothing.
+// Time from the start of the program to the reply to `initialize`, compared with a Node that does nothing.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { defineLine } from '../line.mjs';
 const sizes = { full: { count: 7 }, quick: { count: 2 } };
 const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
 
-/** What "≤ 1.9× of bare node" is when more than 1 is better. */
+/** "≤ 1.9× of bare node", inverted, because a ratio above 1 is better. */
 const ofBareNode = { ws: 1 / 1.9, stdio: 1 / 1.35 };
 
 export const coldStartLines = [
@@ -23,14 +23,14 @@ export const coldStartLines = [
     sizes,
     metrics: {
       reply: { ...ms, name: 'program → initialize reply' },
-      overNode: { ...ms, name: 'the same, beside a bare node that writes a byte', against: 'floor', atLeast: ofBareNode },
+      overNode: { ...ms, name: 'the same, relative to a bare node that writes a byte', against: 'floor', atLeast: ofBareNode },
     },
     async measureTarget(order) {
       const reply = await coldStartMs(order);
       return { reply, overNode: reply };
     },
     floor: {
-      name: 'a bare node, to the byte it writes',
+      name: 'a bare node, until it writes a byte',
       measure: async ({ size, stage }) => ({ overNode: await bareNodeMs({ count: size.count, env: stage.env, until: 'byte' }) }),
     },
   }),
@@ -41,7 +41,7 @@ export const coldStartLines = [
     metrics: { reply: { ...ms, name: 'program → initialize reply', atLeast: { ws: 1, stdio: 1 } } },
     measureTarget: async (order) => ({ reply: await coldStartMs(order) }),
     floor: {
-      name: 'node -e 0, to its end',
+      name: 'node -e 0, until it exits',
       measure: async ({ size, stage }) => ({ reply: await bareNodeMs({ count: size.count, env: stage.env, until: 'exit' }) }),
     },
   }),

@@ -1,4 +1,4 @@
-// Round trips through a process that sends back what it gets.
+// Round trips through a process that echoes its input.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median, quantile } from '../../scripts/measure.mjs';
@@ -53,7 +53,7 @@ function floorOf(io, bytes) {
 }
 
 /**
- * `cat` that is ready. On a terminal it waits until nothing else answers and nothing is changed on the way.
+ * Starts `cat` and waits until it is ready. On a terminal, it first turns off echo and all translation.
  * @param {Peer} peer
  * @param {{ io: 'pipe' | 'tty', content: Content }} options
  */
@@ -66,7 +66,7 @@ export async function startEcho(peer, { io, content }) {
 }
 
 /**
- * One after the other, in milliseconds, until `count` or as long as `isWanted`, with a pause between two if there is one.
+ * Milliseconds per echo, one after the other, up to `count` or while `isWanted` returns true, with an optional pause between them.
  * @param {Peer} peer
  * @param {Followed} child
  * @param {{ content: Content, bytes: number, count?: number, isWanted?: () => boolean, pauseMs?: number }} options

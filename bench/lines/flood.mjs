@@ -11,8 +11,8 @@ import { defineLine } from '../line.mjs';
 export const megabyte = 1_000_000;
 
 const rate = /** @type {const} */ ({ unit: 'MB/s', better: 'higher' });
-const cpu = /** @type {const} */ ({ unit: 's/GB', better: 'lower', name: 'processor time of the server' });
-const memory = /** @type {const} */ ({ unit: 'MB', better: 'lower', name: 'peak memory of the server' });
+const cpu = /** @type {const} */ ({ unit: 's/GB', better: 'lower', name: 'server CPU time' });
+const memory = /** @type {const} */ ({ unit: 'MB', better: 'lower', name: 'peak server memory' });
 
 export const floodLines = [
   defineLine({
@@ -81,7 +81,7 @@ async function flood({ peer, server, argv, io, content, total }) {
   };
 }
 
-/** The longest a reader stands still, in milliseconds: time enough to fill any buffer that has no end. */
+/** How long the reader stops, in milliseconds: long enough to expose an unbounded buffer. */
 const pauseMs = 3_000;
 
 export const stoppedReaderLines = [
@@ -97,7 +97,7 @@ export const stoppedReaderLines = [
       await new Promise((resolve) => setTimeout(resolve, size.pauseMs));
       const peak = server.memory().peak / megabyte;
       peer.resume();
-      await child.hasReceived(total / 8); // it goes on where it was
+      await child.hasReceived(total / 8); // it continues where it stopped
       await peer.request('process/terminate', { processId: child.id });
       return { peak };
     },

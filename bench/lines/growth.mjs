@@ -1,4 +1,4 @@
-// How the cost of Sluice grows with what it holds. No other server: each figure is compared with the first of its kind.
+// How the cost of Sluice grows with its load. Measures no other server: each figure is compared with the first of its kind.
 
 import { inParallel, median } from '../../scripts/measure.mjs';
 import { defineLine } from '../line.mjs';
@@ -31,7 +31,7 @@ const outputs = {
 };
 
 /**
- * A figure for each of several counts, compared with that for the first.
+ * One figure per count, compared with the figure for the first count.
  * @param {readonly (string | number)[]} keys
  * @param {Pick<Metric, 'unit' | 'better' | 'atLeast'> & { key: string, name: (count: string | number) => string }} figure
  * @returns {Record<string, Metric>}
@@ -51,8 +51,8 @@ export const growthLines = [
     name: 'growth, live processes',
     sizes: { full: { counts: liveCounts.full, samples: 60 }, quick: { counts: liveCounts.quick, samples: 5 } },
     metrics: {
-      ...metricsOf(liveCounts.full, { ...spawnFigure, name: (count) => `start → closed p50 beside ${count}`, atLeast: flat }),
-      ...metricsOf(liveCounts.full, { ...echoFigure, name: (count) => `echo 64 B p50 beside ${count}` }),
+      ...metricsOf(liveCounts.full, { ...spawnFigure, name: (count) => `start → closed p50 with ${count}`, atLeast: flat }),
+      ...metricsOf(liveCounts.full, { ...echoFigure, name: (count) => `echo 64 B p50 with ${count}` }),
       ...metricsOf(liveCounts.full, { ...memoryFigure, name: (count) => `memory with ${count}` }),
     },
     async measure({ peer, server, stage, size }) {
@@ -104,7 +104,7 @@ export const growthTables = [
     },
     metrics: metricsOf(liveCounts.full, {
       key: 'rate',
-      name: (count) => `rate of ${count} together`,
+      name: (count) => `combined rate of ${count}`,
       unit: 'MB/s',
       better: 'higher',
     }),
@@ -128,13 +128,13 @@ export const growthTables = [
     metrics: {
       ...metricsOf(connectionCounts.full, {
         key: 'rate',
-        name: (count) => `spawns a second over ${count}`,
+        name: (count) => `spawns per second over ${count}`,
         unit: '/s',
         better: 'higher',
       }),
       ...metricsOf(connectionCounts.full, {
         ...echoFigure,
-        name: (count) => `echo 64 B p50 beside ${count}, each with a process`,
+        name: (count) => `echo 64 B p50 with ${count}, each with a process`,
       }),
       ...metricsOf(connectionCounts.full, { ...memoryFigure, name: (count) => `memory with ${count}` }),
     },
@@ -185,7 +185,7 @@ export const growthTables = [
         const { script, args } = printing(stage, total);
         /** @type {number[]} */
         const times = [];
-        // Small ones are over in a moment, and one moment says little.
+        // Small outputs take so little time that one sample says little.
         while (times.length < (total > kibibyte ** 2 ? 1 : 20)) {
           const startedAt = performance.now();
           const child = peer.start({ argv: ['sh', '-c', script, 'sh', ...args], content: stage.content, total });
@@ -208,7 +208,7 @@ async function spawnP50(peer, count) {
 }
 
 /**
- * What makes a shell print exactly so many bytes: the file as often as it fits, and a part of it.
+ * A shell script that prints exactly `total` bytes: the whole file as often as it fits, then a part of it.
  * @param {Stage} stage
  * @param {number} total
  */

@@ -1,4 +1,4 @@
-// A hundred processes at a time: all at full speed, with an echo beside them on the same connection, and all with short lines.
+// A hundred concurrent processes: all at full speed, the same with an echo on the same connection, and all printing short lines.
 
 import { quantile } from '../../scripts/measure.mjs';
 import { Content } from '../content.mjs';
@@ -11,7 +11,7 @@ import { megabyte } from './flood.mjs';
 /** @import { Peer } from '../peer.mjs' */
 /** @import { Stage } from '../stage.mjs' */
 
-/** Between two echoes, in milliseconds: without it a good moment would count as often as it is short. */
+/** Pause between two echoes, in milliseconds: without it, fast echoes would be over-represented in the sample. */
 const pauseMs = 5;
 
 const ms = /** @type {const} */ ({ unit: 'ms', better: 'lower' });
@@ -23,8 +23,8 @@ export const hundredLines = [
     name: '100 processes at full speed',
     sizes: { full: { count: 100, mebibytes: 10 }, quick: { count: 20, mebibytes: 1 } },
     metrics: {
-      rate: { name: 'rate, all together', unit: 'MB/s', better: 'higher', atLeast: { ws: 2, stdio: 5 } },
-      fairness: { name: 'time of the last to end, of that of the first', unit: '×', better: 'lower' },
+      rate: { name: 'combined rate', unit: 'MB/s', better: 'higher', atLeast: { ws: 2, stdio: 5 } },
+      fairness: { name: 'time until the last ends, relative to the first', unit: '×', better: 'lower' },
     },
     async measure({ peer, stage, size }) {
       const { seconds, firstSeconds } = await release(peer, await prepare(peer, hundredFloods(stage, size)));
@@ -39,7 +39,7 @@ export const hundredLines = [
     },
   }),
   defineLine({
-    name: 'echo 64 B beside 100 processes at full speed',
+    name: 'echo 64 B alongside 100 processes at full speed',
     reads: 'nudge',
     sizes: { full: { count: 100, mebibytes: 4 }, quick: { count: 20, mebibytes: 1 } },
     metrics: {
@@ -51,27 +51,27 @@ export const hundredLines = [
       const child = await startEcho(peer, { io: 'pipe', content });
       await echoTimes(peer, child, { content, bytes: 64, count: 20 });
       const children = await prepare(peer, hundredFloods(stage, size));
-      let isOver = false;
+      let isDone = false;
       const [times] = await Promise.all([
-        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isOver, pauseMs }),
-        release(peer, children).finally(() => (isOver = true)),
+        echoTimes(peer, child, { content, bytes: 64, isWanted: () => !isDone, pauseMs }),
+        release(peer, children).finally(() => (isDone = true)),
       ]);
       return { p50: quantile(times, 0.5), p95: quantile(times, 0.95) };
     },
   }),
   defineLine({
-    name: '100 processes of short lines',
+    name: '100 processes printing short lines',
     sizes: { full: { count: 100, lines: 4000, warmUps: 10 }, quick: { count: 20, lines: 200, warmUps: 1 } },
     metrics: {
       rate: { name: 'lines', unit: '/s', better: 'higher', atLeast: { ws: 1, stdio: 1.5 } },
-      cpu: { name: 'processor time of the server per line', unit: 'µs', better: 'lower' },
+      cpu: { name: 'server CPU time per line', unit: 'µs', better: 'lower' },
     },
     async measure({ peer, server, size }) {
       const block = Buffer.from(Array.from({ length: size.lines }, (_, line) => `line ${line} of the output\n`).join(''));
       /** @type {Spec} */
       const spec = { script: lineScript(size.lines), args: [], content: new Content(block), total: block.length };
       const specs = Array.from({ length: size.count }, () => spec);
-      // A server that has run for a while has compiled what it runs often; all the lines together are less than a second of it.
+      // Warm-up: a server that has run for a while has compiled its hot code, and the measured lines alone take less than a second.
       await release(peer, await prepare(peer, specs.slice(0, size.warmUps)));
       const children = await prepare(peer, specs);
       const cpuBefore = server.cpuSeconds();
@@ -80,7 +80,7 @@ export const hundredLines = [
       return { rate: lines / seconds, cpu: ((server.cpuSeconds() - cpuBefore) / lines) * 1_000_000 };
     },
     floor: {
-      name: 'the shells alone, printing to nobody',
+      name: 'the shells alone, printing to /dev/null',
       measure: async ({ size }) => {
         const seconds = await shellLinesSeconds({ script: lineScript(size.lines), count: size.count });
         return { rate: (size.count * size.lines) / seconds };
@@ -105,7 +105,7 @@ function hundredFloods(stage, { count, mebibytes }) {
 }
 
 /**
- * Starts processes that wait for a line before they begin, so that how fast they start does not count.
+ * Starts processes that wait for a line before they begin, so that their start-up time does not count.
  * @param {Peer} peer
  * @param {Spec[]} specs
  */
@@ -121,7 +121,7 @@ export async function prepare(peer, specs) {
 }
 
 /**
- * Lets them all begin. Seconds from there until the first and until the last has ended.
+ * Lets all of them begin. Returns the seconds from then until the first and until the last has ended.
  * @param {Peer} peer
  * @param {Followed[]} children
  */

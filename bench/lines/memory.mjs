@@ -1,5 +1,5 @@
-// Memory of the server: doing nothing, holding processes that do nothing, and after many that have ended. Over ws only, since it is the
-// same server. The processes' own memory does not count.
+// Memory of the server: idle, with idle processes, and after many processes have ended. Over ws only, since it is the same server over
+// stdio. The processes' own memory does not count.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inParallel } from '../../scripts/measure.mjs';
@@ -11,10 +11,10 @@ import { megabyte } from './flood.mjs';
 
 const kibibyte = 1024;
 
-/** Time to do what is done after a reply, and to give memory back, in milliseconds. */
+/** Time for work that follows a reply, and for returning memory, in milliseconds. */
 const settleMs = 1_000;
 
-/** Processes before those that count: the first ones bring what all share. */
+/** Processes started before those that count: the first ones allocate what all share. */
 const firstCount = 20;
 
 export const memoryLines = [
@@ -24,8 +24,8 @@ export const memoryLines = [
     sizes: { full: { count: 200, settleMs }, quick: { count: 20, settleMs: 200 } },
     metrics: {
       idle: { name: 'server without processes', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.85 } },
-      pipe: { name: 'more per idle process, pipe', unit: 'KiB', better: 'lower', atLeast: { ws: 1 / 0.9 } },
-      tty: { name: 'more per idle process, tty', unit: 'KiB', better: 'lower', atLeast: { ws: 2 } },
+      pipe: { name: 'additional per idle process, pipe', unit: 'KiB', better: 'lower', atLeast: { ws: 1 / 0.9 } },
+      tty: { name: 'additional per idle process, tty', unit: 'KiB', better: 'lower', atLeast: { ws: 2 } },
     },
     async measure({ peer, server, stage, size }) {
       await sleep(size.settleMs);
@@ -37,7 +37,7 @@ export const memoryLines = [
         const before = server.memory().now;
         await startIdle(peer, { io, count: size.count, content: stage.content });
         await sleep(size.settleMs);
-        // What is less than a page each is less than can be seen.
+        // Less than a page per process cannot be measured.
         return Math.max(server.memory().now - before, size.count * kibibyte) / size.count / kibibyte;
       };
       const pipe = await perProcess('input');
@@ -48,7 +48,7 @@ export const memoryLines = [
     name: 'memory after 4000 short processes',
     transports: ['ws'],
     sizes: { full: { count: 4000, settleMs }, quick: { count: 40, settleMs: 200 } },
-    metrics: { after: { name: 'server, the processes having ended', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.75 } } },
+    metrics: { after: { name: 'server, after all have ended', unit: 'MB', better: 'lower', atLeast: { ws: 1 / 0.75 } } },
     async measure({ peer, server, size }) {
       await inParallel({ count: size.count, width: 8 }, () => peer.start({ argv: ['true'] }).closed);
       await sleep(size.settleMs);
@@ -58,7 +58,7 @@ export const memoryLines = [
 ];
 
 /**
- * `cat` that is never written to.
+ * Starts `cat` processes that are never written to.
  * @param {Peer} peer
  * @param {{ io: 'input' | 'tty', count: number, content: Content }} options
  */

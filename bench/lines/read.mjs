@@ -1,4 +1,4 @@
-// Paging through output that the server has retained, again and again.
+// Repeatedly pages through output that the server has retained.
 
 import { defineLine } from '../line.mjs';
 import { megabyte } from './flood.mjs';
@@ -19,14 +19,14 @@ export const readLines = [
       whole: { name: pages.whole.name, unit: 'MB/s', better: 'higher', atLeast: { ws: 2.5, stdio: 1.5 } },
     },
     async measure({ peer, stage, size }) {
-      // The file is just below the 1 MiB that both servers retain. It goes on, since both forget what has ended for 30 s.
+      // The file is slightly smaller than the 1 MiB that both servers retain. The process stays, since both forget it 30 s after its end.
       const argv = ['sh', '-c', 'cat "$1"; exec sleep 3600', 'sh', stage.file];
       const child = peer.start({ argv, content: stage.content });
       await child.hasReceived(stage.fileBytes);
       /** @type {Values} */
       const values = {};
       for (const [key, { maxBytes }] of Object.entries(pages)) {
-        await readAll(peer, child, { maxBytes, stage }); // once for the compilers
+        await readAll(peer, child, { maxBytes, stage }); // one pass to warm up the compilers
         const startedAt = performance.now();
         for (let pass = 0; pass < size.passes; pass += 1) await readAll(peer, child, { maxBytes, stage });
         values[key] = (size.passes * stage.fileBytes) / megabyte / ((performance.now() - startedAt) / 1000);

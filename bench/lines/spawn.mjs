@@ -1,4 +1,4 @@
-// Starting processes: how long one takes, how many a second, and what they cost.
+// Starting processes: how long one start takes, how many per second, and their CPU time.
 
 import { inParallel, median, quantile } from '../../scripts/measure.mjs';
 import { shellSpawnMs } from '../floors.mjs';
@@ -22,7 +22,7 @@ export const spawnLines = /** @type {const} */ (['pipe', 'tty']).map((io) =>
       closedP95: { ...ms, name: 'start → closed, p95', atLeast: five },
     },
     async measure({ peer, size }) {
-      // Code that has run is compiled, and what all processes share is there.
+      // Warm-up: gets the code compiled, and sets up what all processes share.
       await spawnTimes(peer, { io, count: size.warmUps });
       const times = await spawnTimes(peer, { io, count: size.count });
       /**
@@ -49,7 +49,7 @@ export const spawnLines = /** @type {const} */ (['pipe', 'tty']).map((io) =>
 );
 
 /**
- * One after the other, in milliseconds.
+ * Milliseconds per start, one after the other.
  * @param {Peer} peer
  * @param {{ io: 'pipe' | 'tty', count: number }} options
  */
@@ -77,7 +77,7 @@ export const spawnRateLines = [
       one: { name: '1 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
       eight: { name: '8 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
       thirtyTwo: { name: '32 in flight', unit: '/s', better: 'higher', atLeast: { ws: 6, stdio: 5 } },
-      cpu: { ...ms, name: 'processor time per spawn, server and processes', atLeast: { ws: 4, stdio: 4 } },
+      cpu: { ...ms, name: 'CPU time per spawn, server and processes', atLeast: { ws: 4, stdio: 4 } },
     },
     async measure({ peer, server, size }) {
       await spawnTimes(peer, { io: 'pipe', count: size.warmUps });

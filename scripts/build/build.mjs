@@ -1,4 +1,4 @@
-// Builds the package into dist: compiles src, drops what an older source left behind, bundles the command line, and derives the
+// Builds the package into dist: compiles src, removes the output of deleted sources, bundles the command line, and generates the
 // JSON Schema of the protocol and the man page.
 
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ await bundleCommandLine(output, path.join(output, 'bin'));
 await writeSchema(path.join(output, 'protocol', 'schema.json'));
 await writeManPage(path.join(output, 'sluice.1'));
 
-/** The compiler never deletes: without this a removed source would live on in dist, and in the published package. */
+/** The compiler never deletes its output: without this, a deleted source would stay in dist and in the published package. */
 function removeOrphans() {
   for (const entry of readdirSync(output, { recursive: true, withFileTypes: true })) {
     const compiled = path.join(entry.parentPath, entry.name);

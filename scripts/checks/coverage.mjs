@@ -1,6 +1,6 @@
-// Which lines of src the tests have run: in their own processes and, since children inherit NODE_V8_COVERAGE, in every server and command they
-// started. V8 counts, c8 puts the counts together by the source maps. What a killed program had run is not known. c8's own engine cannot map a
-// bundle of several sources: it cuts every range off at the length of the first. Monocart's can.
+// Reports which lines of src the tests ran, in their own processes and, since children inherit NODE_V8_COVERAGE, in every server and
+// command they started. V8 counts, and c8 combines the counts through the source maps. A killed program reports no counts. Uses
+// Monocart's engine, because c8's own cannot map a bundle of several sources: it cuts every range off at the length of the first.
 
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root, succeeds, tool } from '../tool.mjs';
 
-/** Lines of src that all tests together must run. */
+/** Percentage of the lines of src that all tests together must run. */
 const leastPercent = 90;
 
 export class Coverage {
@@ -17,17 +17,17 @@ export class Coverage {
   #slimmed = new Set();
 
   constructor() {
-    chmodSync(this.#folder, 0o1777); // also for servers that tests run as another user
+    chmodSync(this.#folder, 0o1777); // servers that tests run as another user write here too
   }
 
-  /** What programs need in their environment to be counted. */
+  /** Environment variables that make a program write its counts. */
   get env() {
     return { NODE_V8_COVERAGE: this.#folder };
   }
 
   /**
-   * Leaves in the reports that have come what is about our own code. Each of some thousand programs writes one, with a copy of every source map:
-   * all together they would fill the disk.
+   * Reduces the reports written so far to our own code. Each of several thousand programs writes one, with a copy of every source map:
+   * together they would fill the disk.
    */
   slim() {
     const ours = `${pathToFileURL(path.join(root, 'dist')).href}/`;
@@ -43,7 +43,7 @@ export class Coverage {
 
   /**
    * Prints a row for each file, with the lines that were not run.
-   * @param {'all' | 'some'} tests some of the tests may cover as little as they like
+   * @param {'all' | 'some'} tests with "some", no minimum is enforced
    * @returns whether enough lines were run
    */
   report(tests) {
@@ -60,7 +60,7 @@ export class Coverage {
 }
 
 /**
- * Nothing when it is incomplete: it is being written, or its program was killed meanwhile. c8 passes over such a one.
+ * Undefined if the report is incomplete: it is still being written, or its program was killed while writing. c8 skips such a report.
  * @param {string} text
  */
 function parsed(text) {

@@ -1,4 +1,4 @@
-// Finds the compiled test files and runs them, two at a time, telling how far it has come. Knows no other step.
+// Finds the compiled test files and runs them, two at a time, with progress output. Knows nothing about the other steps.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,26 +10,26 @@ import { root } from '../tool.mjs';
 
 /** @import { TestCounts } from './test-reporter.mjs' */
 
-/** Longest a test file may take, in milliseconds. Far above the slowest one: a hanging test must not hang a build machine. */
+/** Timeout for a test file, in milliseconds. Far above the slowest one: a hanging test must not hang a build machine. */
 const fileTimeoutMs = 600_000;
 
-/** How much longer a file gets before it is killed, in milliseconds: Node itself may hang, for want of threads for example. */
+/** Additional time before a file is killed, in milliseconds: Node itself may hang, for example for lack of threads. */
 const fileGraceMs = 30_000;
 
-/** Longest silence, in milliseconds, before a line says which files are still running. */
+/** Silence, in milliseconds, after which a line lists the files that are still running. */
 const silenceMs = 20_000;
 
 const reporter = fileURLToPath(new URL('test-reporter.mjs', import.meta.url));
 
 /**
- * The folders and files that `--quick` runs: those whose tests need no built program, no crowd of processes and no real waiting, so that all of
- * them together, with the build, take less than a minute on two cores. A new test in one of these folders is part of it.
+ * The folders and files that `--quick` runs: those whose tests need no built program, no large number of processes and no real waiting,
+ * so that all of them together, with the build, take less than a minute on two cores. A new test in one of these folders is included.
  */
 const quick = ['architecture', 'base/', 'client/', 'protocol/', 'rpc/', 'transport/', 'server/'];
 
 /**
- * Listed from the sources, because a compiled test outlives its source.
- * @param {{ words: readonly string[], isQuick: boolean }} choice files with one of the words in their path; all when there is none
+ * Listed from the sources, because the compiled file of a deleted test may still exist.
+ * @param {{ words: readonly string[], isQuick: boolean }} choice files with one of the words in their path; all files if there are no words
  */
 export function testFiles({ words, isQuick }) {
   return readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
@@ -41,11 +41,11 @@ export function testFiles({ words, isQuick }) {
 }
 
 /**
- * Two files at a time, since most of a test is waiting; each in a process and with a folder for temporary files of its own, because
- * each guards against leaks and must see only what it left itself.
- * @param {readonly string[]} files as `testFiles` gives them
+ * Runs two files at a time, since tests mostly wait. Each has its own process and its own folder for temporary files, because each checks
+ * for leaks and must see only its own.
+ * @param {readonly string[]} files as returned by `testFiles`
  * @param {{ env?: NodeJS.ProcessEnv, onFileEnd?: () => void }} [options] `env` is added to ours
- * @returns whether all have passed
+ * @returns whether all passed
  */
 export async function testsPass(files, { env = {}, onFileEnd = () => {} } = {}) {
   const progress = new Progress(files.length);
@@ -63,14 +63,14 @@ export async function testsPass(files, { env = {}, onFileEnd = () => {} } = {}) 
 
 /** @typedef {{ passed: boolean, report: string, counts: TestCounts }} FileResult */
 
-/** Prints a line for each file that is over, the report of each that failed, and in the end the sum. */
+/** Prints a line for each finished file, the report of each failed one, and a summary at the end. */
 class Progress {
   #total;
-  /** @type {Map<string, number>} when each file that is running began */
+  /** @type {Map<string, number>} the start time of each running file */
   #running = new Map();
   /** @type {(FileResult & { file: string })[]} */
   #results = [];
-  #heartbeat = setInterval(() => this.#tellRunning(), silenceMs);
+  #heartbeat = setInterval(() => this.#printRunning(), silenceMs);
 
   /** @param {number} total */
   constructor(total) {
@@ -104,15 +104,15 @@ class Progress {
       counts.skipped.map(({ name, reason }) => `  ${file}: ${name}: ${reason}\n`),
     );
     const ran = this.#results.reduce((sum, { counts }) => sum + counts.ran, 0);
-    if (skipped.length > 0) console.log(`\nskipped, and why:\n${skipped.join('').trimEnd()}`);
+    if (skipped.length > 0) console.log(`\nskipped, with the reason:\n${skipped.join('').trimEnd()}`);
     console.log(`\n${counted(ran, 'test')} in ${counted(this.#total, 'file')}, ${skipped.length} skipped`);
     if (failed.length > 0) console.error(`failed:\n${failed.join('').trimEnd()}`);
     return failed.length === 0;
   }
 
-  #tellRunning() {
+  #printRunning() {
     const files = [...this.#running.keys()].map((file) => `${file} for ${this.#secondsOf(file)} s`);
-    console.log(`  ${this.#results.length} of ${this.#total} are over; running: ${files.join(', ')}`);
+    console.log(`  ${this.#results.length} of ${this.#total} are done; running: ${files.join(', ')}`);
   }
 
   /** @param {string} file */
@@ -128,7 +128,7 @@ class Progress {
  */
 async function runFile(file, env) {
   const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
-  const countsFile = path.join(tmpdir(), `${path.basename(folder)}.json`); // outside, since the folder must be empty in the end
+  const countsFile = path.join(tmpdir(), `${path.basename(folder)}.json`); // outside the folder, which must be empty at the end
   const reporters = ['spec', 'stdout', reporter, countsFile].map(
     (value, index) => `--test-reporter${index % 2 === 0 ? '' : '-destination'}=${value}`,
   );
@@ -152,7 +152,7 @@ async function runFile(file, env) {
 }
 
 /**
- * Nothing when the runner was killed before it could write.
+ * Zero counts if the runner was killed before it wrote them.
  * @param {string} file
  * @returns {TestCounts}
  */

@@ -1,11 +1,11 @@
-// A reporter for Node's test runner that writes one JSON object when a file's tests are over: how many ran, and which did not, and why.
+// A reporter for Node's test runner that writes one JSON object when a file's tests are done: how many ran, and which were skipped and why.
 
 /** @import { TestEvent } from 'node:test/reporters' */
 
 /** @typedef {{ ran: number, skipped: { name: string, reason: string }[] }} TestCounts */
 
 /** @param {AsyncIterable<TestEvent>} events */
-// oxlint-disable-next-line import/no-default-export -- Node takes a reporter by its default export
+// oxlint-disable-next-line import/no-default-export -- Node loads a reporter by its default export
 export default async function* countTests(events) {
   /** @type {TestCounts} */
   const counts = { ran: 0, skipped: [] };
@@ -17,7 +17,7 @@ export default async function* countTests(events) {
   yield JSON.stringify(counts);
 }
 
-/** @param {string | boolean} skip as it was given to the test; Node hands `true` on as an empty text or as it is */
+/** @param {string | boolean} skip as given to the test; Node passes `true` on unchanged or as an empty string */
 function reasonOf(skip) {
   return typeof skip === 'string' && skip !== '' ? skip : 'not on this machine';
 }

@@ -1,10 +1,10 @@
-// Runs everything that must hold before a change is good, and stops at the first step that fails.
+// Runs every check that a change must pass, and stops at the first step that fails.
 //
 //   npm test                              all steps, all tests
 //   npm test -- --quick                   the build and the fast tests, in less than a minute
 //   npm test -- --only-tests              without the static checks
 //   npm test -- --only-tests bytes stdio  only test files with one of these words in their path
-//   npm test -- --coverage                tells how many lines of src the tests have run, and fails when those are too few
+//   npm test -- --coverage                reports which lines of src the tests ran, and fails if there are too few
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ async function step(name, passes) {
   process.exit(1);
 }
 
-/** What would be published is packed once, then judged as its users would get it. */
+/** Packs the package as it would be published, and checks the tarball that users would get. */
 function packageIsSound() {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-pack-'));
   try {

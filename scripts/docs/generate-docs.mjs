@@ -1,5 +1,5 @@
-// Writes the pages in docs that are derived from the built program. With --print, one of them to stdout instead: `--print cli`,
-// `--print man` for the man page, which the build writes; without a name docs/protocol.md.
+// Writes the pages in docs that are generated from the built program. With --print, it writes one page to stdout instead: `--print cli`,
+// `--print man` for the man page (a file that the build writes), or docs/protocol.md without a name.
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -24,6 +24,6 @@ async function page(name) {
     case 'man':
       return manPage();
     default:
-      throw new Error(`there is no page "${name}"; there are protocol, cli and man`);
+      throw new Error(`the page must be protocol, cli or man, got "${name}"`);
   }
 }

@@ -1,11 +1,11 @@
-// The man page, sluice(1), in the man macros that both groff and mandoc know.
+// The man page, sluice(1), in the man macros that both groff and mandoc support.
 
 import { readFileSync } from 'node:fs';
 import { cliManual, pieces } from './cli-manual.mjs';
 
 /** @import { DescribedCommand, OptionGroup, Row } from './cli-manual.mjs' */
 
-/** Longest line of the source; readers of man pages wrap for themselves. */
+/** Maximum line length of the source; man page viewers wrap text themselves. */
 const sourceColumns = 80;
 
 /** The whole page as roff. */
@@ -14,7 +14,7 @@ export async function manPage() {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return [
     `.TH SLUICE 1 "${buildDate()}" "Sluice ${version}" "User Commands"`,
-    // Names of options and variables are there to be copied: no hyphens in them, no wide gaps around them.
+    // Users copy the names of options and variables: no hyphenation, no wide gaps around them.
     '.nh',
     '.ad l',
     '.SH NAME',
@@ -24,7 +24,7 @@ export async function manPage() {
     '.SH DESCRIPTION',
     ...paragraphs(manual.introduction).slice(1),
     '.SH EXAMPLES',
-    // One of each; the others stand with their command.
+    // One per command; the rest are in the command's own section.
     ...manual.commands.flatMap(({ examples: [first], summary }) => entry(bold(first?.line ?? ''), summary)),
     '.SH COMMANDS',
     ...manual.commands.flatMap(command),
@@ -38,12 +38,12 @@ export async function manPage() {
     '.SH SEE ALSO',
     '.BR ssh (1),',
     '.BR timeout (1)',
-    ...paragraphs(['The folder docs of the package has the protocol and the architecture.']),
+    ...paragraphs(['The docs folder of the package describes the protocol and the architecture.']),
     '',
   ].join('\n');
 }
 
-/** Of the build, or of the source where a build is to be repeated exactly. */
+/** The date of the build, or of the source for a reproducible build. */
 function buildDate() {
   const epoch = process.env['SOURCE_DATE_EPOCH'];
   return (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10);
@@ -91,7 +91,7 @@ function option({ spelled, meaning }) {
 }
 
 /**
- * `-e, --env K=V`: what is typed as it is, and what stands for something else.
+ * `-e, --env K=V`: the literal part in bold, the placeholder in italics.
  * @param {string} spelled
  */
 function optionTag(spelled) {
@@ -100,7 +100,7 @@ function optionTag(spelled) {
 }
 
 /**
- * A sentence begins on a line of its own, which lets readers of man pages set the space before it.
+ * Each sentence begins on a new line, which lets man page viewers set the space before it.
  * @param {string} text
  */
 function filled(text) {
@@ -109,12 +109,12 @@ function filled(text) {
     .join('');
   /** @type {string[]} */
   const lines = [];
-  let isSentenceOver = true;
+  let startsSentence = true;
   for (const word of roff.split(' ')) {
     const last = lines.at(-1) ?? '';
-    if (isSentenceOver || last.length + 1 + word.length > sourceColumns) lines.push(word);
+    if (startsSentence || last.length + 1 + word.length > sourceColumns) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
-    isSentenceOver = /[^.!?][.!?]+$/.test(word);
+    startsSentence = /[^.!?][.!?]+$/.test(word);
   }
   return lines.map((line) => (line.startsWith('.') ? `\\&${line}` : line));
 }
@@ -125,7 +125,7 @@ function bold(text) {
 }
 
 /**
- * ASCII that no reader takes for an instruction or makes typographic: dashes and quotes are there to be copied.
+ * ASCII that no viewer takes for an instruction or replaces typographically, so that users can copy dashes and quotes.
  * @param {string} text
  */
 function escaped(text) {

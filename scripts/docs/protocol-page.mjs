@@ -1,4 +1,4 @@
-// The reference page of the protocol: prose about the wire, then tables derived from the method table and the error table.
+// The reference page of the protocol: prose about the wire, then tables generated from the method table and the error table.
 
 import { readFileSync } from 'node:fs';
 import { errorTable } from '../../dist/protocol/errors.js';
@@ -10,11 +10,11 @@ import { memberRows, typeText } from './schema-rows.mjs';
 /** @import { Row, Schema } from './schema-rows.mjs' */
 
 const families = {
-  connection: { title: 'Connection', lead: 'About the connection itself, and which processes it follows.' },
-  session: { title: 'Session', lead: 'About the processes of the session, and the machine they run on.' },
+  connection: { title: 'Connection', lead: 'Methods for the connection itself, and for which processes it follows.' },
+  session: { title: 'Session', lead: 'Methods for the processes of the session, and the machine they run on.' },
   command: {
     title: 'One-shot commands',
-    lead: 'A command whose reply comes when it has ended. Its `processId` is private to the connection and unknown to `process/…`.',
+    lead: 'Commands that reply when they have ended. Their `processId` is private to the connection and unknown to `process/…`.',
   },
 };
 
@@ -67,7 +67,7 @@ function overview() {
   return [
     '## At a glance',
     table(['Request', 'What it does'], requestRows),
-    table(['Notification', 'From', 'What it says'], notificationRows),
+    table(['Notification', 'From', 'What it reports'], notificationRows),
   ];
 }
 
@@ -115,9 +115,9 @@ function errorParts() {
   return [
     '## Errors',
     [
-      'The number is the `code` on the wire. The name is `data.kind` there, with the values of the text beside it, and the `kind` of the',
-      '`ExecError` that the client library throws. Test these, never the text. Parameters of the wrong form are `invalidParams`; the text names',
-      'the member, what it must be and what it is. The client library refuses them by the same rules in the same words, before they are sent.',
+      'The number is the `code` on the wire. The name is `data.kind` there, next to the values used in the message, and the `kind` of the',
+      '`ExecError` that the client library throws. Test these, never the message. Malformed parameters are `invalidParams`; the message names',
+      'the member, what was expected and what it got. The client library applies the same rules and messages before sending.',
     ].join('\n'),
     table(['Name', 'Number', 'Example'], rows),
   ];
@@ -126,14 +126,14 @@ function errorParts() {
 const schemaPart = [
   '## JSON Schema',
   [
-    'The package holds these tables as a JSON Schema document (draft 2020-12), `sluice/protocol/schema.json`. Its `$defs` has each',
+    'The package contains these tables as a JSON Schema document (draft 2020-12), `sluice/protocol/schema.json`. Its `$defs` has each',
     'type under its name, and `<method> params`, `<method> result` and `<notification> params` for the rest.',
   ].join('\n'),
 ];
 
 /**
  * @param {string} name
- * @param {{ text: (values: never) => string }} row its text takes what its error has, all of which the examples have
+ * @param {{ text: (values: never) => string }} row its text function takes the error's values, all of which the examples provide
  */
 function exampleText(name, row) {
   const text = row.text(/** @type {never} */ ({ ...exampleValues, problem: exampleProblems[name] }));
@@ -142,7 +142,7 @@ function exampleText(name, row) {
 }
 
 /**
- * A label with a table below it, or with a few words behind it when there is nothing to tabulate.
+ * A label with a table below it, or followed by a few words if there is nothing to tabulate.
  * @param {string} label
  * @param {Schema} schema
  */
@@ -154,20 +154,20 @@ function members(label, schema) {
 }
 
 /**
- * Without the last column when no member has anything to say there.
+ * Omits the last column if no member has a meaning.
  * @param {Row[]} rows
  */
 function memberTable(rows) {
-  const told = rows.map(([name, type, required, meaning]) => [name, type, required, withoutMarkup(meaning)]);
-  const columns = told.some((row) => row[3] !== '') ? 4 : 3;
+  const escaped = rows.map(([name, type, required, meaning]) => [name, type, required, withoutMarkup(meaning)]);
+  const columns = escaped.some((row) => row[3] !== '') ? 4 : 3;
   return table(
     ['Name', 'Type', 'Required', 'Meaning'].slice(0, columns),
-    told.map((row) => row.slice(0, columns)),
+    escaped.map((row) => row.slice(0, columns)),
   );
 }
 
 /**
- * Descriptions are plain text but for code in backticks: a glob's stars must not become emphasis.
+ * Descriptions are plain text except for code in backticks: a glob's stars must not become emphasis.
  * @param {string} text
  */
 function withoutMarkup(text) {

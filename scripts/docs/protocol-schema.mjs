@@ -10,7 +10,7 @@ import { environmentInfo } from '../../dist/protocol/session.js';
 /** @import { Schema } from './schema-rows.mjs' */
 /** @import { ConversionConfig, JsonSchema } from '@valibot/to-json-schema' */
 
-/** Types with a name of their own: referred to where they are used, instead of being spelled out each time. */
+/** Named types: referenced where they are used, instead of being repeated each time. */
 const namedTypes = {
   Chunk: chunk,
   Ending: ending,
@@ -47,11 +47,11 @@ export function protocolSchema() {
 const conversion = {
   target: 'draft-2020-12',
   definitions: namedTypes,
-  // What these do is not seen on the wire. Any other transformation fails the build, so that nobody publishes a wrong schema.
+  // These have no effect on the wire. Any other transformation fails the build, so that no wrong schema is published.
   ignoreActions: ['brand', 'raw_transform', 'readonly'],
   overrideAction: ({ valibotAction, jsonSchema }) => {
     if (valibotAction.type === 'safe_integer') return { ...jsonSchema, type: 'integer', maximum: Number.MAX_SAFE_INTEGER };
-    // Patterns of JSON Schema are Unicode ones without being told so.
+    // JSON Schema patterns are Unicode patterns, so the flag is implied.
     const { requirement } = /** @type {{ requirement?: unknown }} */ (valibotAction);
     return valibotAction.type === 'regex' && requirement instanceof RegExp && requirement.flags === 'u' ? jsonSchema : undefined;
   },
@@ -65,7 +65,7 @@ function wireSchema(schema) {
 }
 
 /**
- * Keys of an object are strings, and requiring nothing is no requirement: both only make the document longer.
+ * Drops `propertyNames` and an empty `required`: keys are always strings, and both only make the document longer.
  * @param {JsonSchema} jsonSchema
  */
 function withoutEmptyClaims(jsonSchema) {

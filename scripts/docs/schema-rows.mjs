@@ -1,7 +1,7 @@
-// Reads a JSON Schema as a person would want it told: one row per member, in words. Knows nothing of methods.
+// Turns a JSON Schema into readable table rows: one per member, in words. Knows nothing about methods.
 
 /**
- * @typedef {object} Schema what is read of a JSON Schema
+ * @typedef {object} Schema the parts of a JSON Schema that are used here
  * @property {string} [$ref]
  * @property {unknown} [const]
  * @property {unknown[]} [enum]
@@ -24,7 +24,7 @@
 /** @typedef {[name: string, type: string, required: string, meaning: string]} Row */
 
 /**
- * A row per member, nested ones dotted: its name, its type, whether it is required, what it means.
+ * A row per member, with dotted names for nested ones: its name, its type, whether it is required, its meaning.
  * @param {Schema} schema
  */
 export function memberRows(schema) {
@@ -45,7 +45,7 @@ function rowsOf(schema, prefix) {
 }
 
 /**
- * First what tells the variants apart, then what only some of them have, then what they share.
+ * First the discriminator, then the members that only some variants have, then the members that all share.
  * @param {Schema[]} variants
  * @param {string} prefix
  * @returns {Row[]}
@@ -124,12 +124,12 @@ function plainTypeText(schema) {
     case undefined:
       return 'any value';
     default:
-      throw new Error(`no words for a schema of type "${schema.type}"; add them to scripts/docs/schema-rows.mjs`);
+      throw new Error(`no text for a schema of type "${schema.type}"; add it to scripts/docs/schema-rows.mjs`);
   }
 }
 
 /**
- * The largest integer that JSON carries unharmed is no bound anyone needs to read.
+ * The largest safe integer is not a bound worth documenting, so it is left out.
  * @param {number | undefined} least
  * @param {number | undefined} most
  * @param {string} unit

@@ -1,5 +1,5 @@
 // Shows that processes leave nothing behind: runs many short ones, half on pipes and half on terminals, waits until they are
-// forgotten, and counts descriptors, threads, zombies, timers and memory. Fails when there is more of anything than before.
+// forgotten, and counts descriptors, threads, zombies, timers and memory. Fails if any of these has grown.
 //
 //   npm run churn -- [--count 2000] [--wait-ms 33000]
 
@@ -16,13 +16,13 @@ import { chunksOf, env, inParallel, ios, megabytes, tableHead, tableRow, wholeNu
 /** Processes at a time. */
 const width = 8;
 
-/** Just above the 30 s for which ended processes stay readable; a shorter wait shortens those too. */
+/** Slightly longer than the 30 s for which ended processes stay readable; a shorter wait shortens that period too. */
 const defaultWaitMs = 33_000;
 
-/** Time for V8 to give memory back after a collection. */
+/** Time for V8 to return memory after a collection. */
 const collectMs = 300;
 
-/** What memory may grow by after the first tenth, when everything that is allocated once is there. */
+/** Allowed memory growth after the first tenth of the run, by when all one-time allocations have been made. */
 const growthLimitBytes = 20_000_000;
 
 const { values: options } = parseArgs({
@@ -35,8 +35,8 @@ if (globalThis.gc === undefined) process.exitCode = runAgainWithFlags();
 else await churn();
 
 /**
- * Memory says something only after a collection, which takes a flag, and only when V8 does not set aside more and more room for
- * garbage, which takes another: by default that room grows by 30 MB in the first thousands of processes, whoever starts them.
+ * Memory figures are meaningful only after a collection, which needs a flag, and only if V8 does not keep enlarging its young generation,
+ * which needs another: by default it grows by 30 MB in the first thousands of processes, no matter what starts them.
  */
 function runAgainWithFlags() {
   const flags = ['--expose-gc', '--max-semi-space-size=1'];
@@ -47,7 +47,7 @@ function runAgainWithFlags() {
 async function churn() {
   const client = connectInProcess({ backend: 'linux', limits: waitMs < defaultWaitMs ? { keepClosedMs: waitMs / 2 } : {} });
   try {
-    // What all processes share, such as the guard that ends them with this program, is there after the first of each kind.
+    // What all processes share, such as the watchdog that ends them with this program, exists after the first of each kind.
     await runProcesses(client, 2);
     console.log(tableHead('moment', 'descriptors', 'threads', 'zombies', 'timers', 'RSS MB'));
     const before = await look('before');
@@ -88,7 +88,7 @@ async function runProcesses(client, number) {
  * @param {string} moment
  */
 async function look(moment) {
-  // The first collection empties pages, the second gives them back, and that happens a moment later.
+  // The first collection empties pages, and the second returns them a moment later.
   for (let round = 0; round < 2; round += 1) {
     globalThis.gc?.();
     await sleep(collectMs);
@@ -105,7 +105,7 @@ async function look(moment) {
 }
 
 /**
- * In words, what a moment has more of than it may have.
+ * Describes each count that is higher than before.
  * @param {Look} late
  * @param {Look} before
  */
@@ -117,7 +117,7 @@ function excessOf({ moment, counts }, before) {
 }
 
 /**
- * Only for the last moment: until they are forgotten, ended processes take memory so that they can be read.
+ * Checks only the last moment: until they are forgotten, ended processes take memory so that they can be read.
  * @param {Look} last
  * @param {Look} early
  */
@@ -126,9 +126,9 @@ function growthOf(last, early) {
   return growthBytes <= growthLimitBytes ? [] : [`${last.moment}: ${megabytes(growthBytes)} MB more than ${early.moment}`];
 }
 
-/** @param {string[]} complaints */
-function report(complaints) {
-  for (const complaint of complaints) console.error(complaint);
-  if (complaints.length > 0) process.exitCode = 1;
-  else console.log('\nNothing is left behind.');
+/** @param {string[]} problems */
+function report(problems) {
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) process.exitCode = 1;
+  else console.log('\nNothing was left behind.');
 }

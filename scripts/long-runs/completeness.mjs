@@ -1,5 +1,5 @@
 // Shows that output arrives whole. Starts programs that print a known number of bytes and exit at once, reads them early,
-// late and slowly, and compares every byte. Fails when a single run was not complete.
+// late and slowly, and compares every byte. Fails if a single run was incomplete.
 //
 //   npm run completeness -- [--runs 500] [--backend linux|portable|all] [--under-load]
 
@@ -18,20 +18,20 @@ import { backendsOf, chunksOf, env, inParallel, ios, tableHead, tableRow, wholeN
 /** @type {Record<string, number>} */
 const sizes = { '1 B': 1, '20 KiB': 20 * 1024, '200 KB': 200_000, '5 MB': 5_000_000 };
 
-/** From this size on runs take a tenth of a second: fewer at a time, and fewer of the slow readers. */
+/** From this size on, a run takes a tenth of a second, so there are fewer at a time, and fewer with slow readers. */
 const largeBytes = 1_000_000;
 
-/** A program that prints more than this is held back until somebody reads. */
+/** A program that prints more than this is held back until its output is read. */
 const readerWindowBytes = 256 * 1024;
 
 /** No run takes this long unless it hangs. */
 const runLimitMs = 60_000;
 
-/** Time between two looks at a process that should be standing still, and how many of them must look the same. */
+/** Time between two checks whether a process is blocked, and how many consecutive checks must show no progress. */
 const lookMs = 5;
 const looks = 5;
 
-/** How long a slow reader rests after each step, and the longest step: less than the window, so that it holds the process back. */
+/** How long a slow reader rests after each step, and the largest step: less than the window, so that it holds the process back. */
 const restMs = 2;
 const stepBytes = 64 * 1024;
 
@@ -43,7 +43,7 @@ const stepBytes = 64 * 1024;
 
 const readers = { 'at once': chunksOf, late: readLate, 'in steps': readInSteps };
 
-/** The printing program itself, whose last write and end are one moment, and a shell around it, whose code shows that codes are told apart. */
+/** The printing program itself, which exits right after its last write, and a shell around it, to check another exit code. */
 const programs = [
   (/** @type {number} */ size) => ({ argv: ['head', '-c', `${size}`, file], code: 0 }),
   (/** @type {number} */ size) => ({ argv: ['sh', '-c', 'head -c "$1" "$2"; exit 7', 'sh', `${size}`, file], code: 7 }),
@@ -86,7 +86,7 @@ async function measureAll() {
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   console.log(`\n${complete} of ${total} runs complete, in ${seconds} s${load.length > 0 ? ' under load' : ''}`);
   console.log(
-    `late: after the exit; where more than ${readerWindowBytes / 1024} KiB keep it from exiting unread, when it stands still.`,
+    `late: after the exit, or, if more than ${readerWindowBytes / 1024} KiB of unread output prevent the exit, once it is blocked.`,
   );
   if (complete < total) process.exitCode = 1;
 }
@@ -114,7 +114,7 @@ function rows() {
 }
 
 /**
- * Tells how many of `count` runs were complete, and on stderr what was wrong with the others.
+ * Returns how many of `count` runs were complete, and prints to stderr what was wrong with the others.
  * @param {Row} row
  */
 async function measure({ backend, io, size, reader, count }) {
@@ -133,7 +133,7 @@ async function measure({ backend, io, size, reader, count }) {
 }
 
 /**
- * Runs one program; undefined when everything was as it must be.
+ * Runs one program and describes the problem, if there was one.
  * @param {Reading & Pick<Row, 'io' | 'reader'> & { index: number }} run
  */
 async function problemOfRun({ client, io, size, reader, index }) {
@@ -147,11 +147,11 @@ async function problemOfRun({ client, io, size, reader, index }) {
   ]);
   const bytes = Buffer.concat(chunks.map((chunk) => chunk.bytes));
   if (bytes.length !== size) return `${bytes.length} of ${size} bytes arrived`;
-  if (!bytes.equals(pattern.subarray(0, size))) return 'the bytes that arrived are not those that were printed';
+  if (!bytes.equals(pattern.subarray(0, size))) return 'the received bytes differ from the printed ones';
   const stray = chunks.findIndex(({ seq }, at) => seq !== at + 1);
   if (stray >= 0) return `chunk ${stray + 1} has seq ${chunks[stray].seq}`;
-  if (chunks.some(({ droppedBytes }) => droppedBytes > 0)) return 'a chunk claims that something is missing before it';
-  if (bytesAtExit !== size) return `exit came when ${bytesAtExit} of ${size} bytes were there`;
+  if (chunks.some(({ droppedBytes }) => droppedBytes > 0)) return 'a chunk reports missing output before it';
+  if (bytesAtExit !== size) return `exit was reported after ${bytesAtExit} of ${size} bytes`;
   for (const ending of [exit, closed]) {
     if (ending.kind !== 'code' || ending.code !== code || !ending.outputComplete) return `ended with ${JSON.stringify(ending)}`;
   }
@@ -159,7 +159,7 @@ async function problemOfRun({ client, io, size, reader, index }) {
 }
 
 /**
- * Reads nothing until the process has exited, or, when it cannot because nobody reads, until it stands still.
+ * Reads nothing until the process has exited or, if unread output prevents that, until it is blocked.
  * @param {Handle} child
  * @param {Reading} reading
  */
@@ -211,7 +211,7 @@ async function outputBytes(client, child) {
 }
 
 /**
- * A run that hangs or breaks is a problem of that run alone.
+ * A run that hangs or throws is reported as a problem of that run alone.
  * @param {Promise<string | undefined>} running
  */
 async function inTime(running) {
@@ -227,7 +227,8 @@ async function inTime(running) {
 }
 
 /**
- * Eight digits that count up, over and over: a lost, doubled or moved piece shows. No line feed, which a terminal would change.
+ * A sequence of eight-digit numbers that count up, so that a lost, duplicated or moved piece is detected. No line feeds, which a terminal
+ * would change.
  * @param {number} length
  */
 function patternOf(length) {
@@ -235,7 +236,7 @@ function patternOf(length) {
   return Buffer.from(blocks.join('')).subarray(0, length);
 }
 
-/** One busy loop per core; each looks now and then whether this program is still there to end it. */
+/** One busy loop per core; each ends when this program no longer exists. */
 function startLoad() {
   const loop = 'while kill -0 "$1"; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done';
   return Array.from({ length: availableParallelism() }, () =>

@@ -1,14 +1,14 @@
-// Plays scenarios in which everything goes wrong that can, on simulated time, wires and programs, and stops at the first in which
-// a promise is broken: with the smallest scenario that breaks it, what happened in it, and the command that shows it again.
+// Plays scenarios full of faults on simulated time, wires and programs, and stops at the first that breaks a promise. It then prints the
+// smallest scenario that breaks the promise, what happened in it, and the command that reproduces it.
 //
 //   npm run simulate -- --seeds 100000 [--from 1]   that many scenarios; each seed is one
-//   npm run simulate -- --seed 123456               one of them, told step by step
+//   npm run simulate -- --seed 123456               one of them, printed step by step
 
 import { parseArgs } from 'node:util';
 import { report, runSeed, shrink } from '../../dist-test/simulation/seeds.js';
 import { wholeNumber } from '../measure.mjs';
 
-/** Scenarios between two lines about how far it has come. */
+/** Scenarios between two progress lines. */
 const linesEvery = 5_000;
 
 const { values: options } = parseArgs({
@@ -23,7 +23,7 @@ async function playOne(seed) {
   const played = await runSeed(seed, { traced: true });
   console.log(report(played));
   if (played.failure === undefined) return;
-  console.log('\nlooking for the smallest scenario that breaks in the same way …\n');
+  console.log('\nlooking for the smallest scenario that fails in the same way …\n');
   console.log(report(await shrink(seed)));
   process.exitCode = 1;
 }
@@ -45,7 +45,7 @@ async function playMany(first, count) {
     }
     if (played % linesEvery === 0 || played === count) {
       const seconds = (performance.now() - startedAt) / 1000;
-      const speed = `${seconds.toFixed(0)} s, ${(played / seconds).toFixed(0)} a second`;
+      const speed = `${seconds.toFixed(0)} s, ${(played / seconds).toFixed(0)} per second`;
       console.log(`${played} seeds, ${events} events, nothing broke (${speed})`);
     }
   }

@@ -1,5 +1,5 @@
-// Many clients do everything there is to do with one server, at random and for a long time, while their connections are cut again and again. Fails
-// on a wrong byte, a wrong ending, a call that is not answered, a line in the server's log, and on anything that grows or stays behind.
+// Many clients perform every operation on one server, at random and for a long time, while their connections are cut repeatedly. Fails on a
+// wrong byte, a wrong ending, an unanswered call, a line in the server's log, and on anything that grows or is left behind.
 //
 //   npm run soak -- [--seconds 1800] [--clients 50] [--keep-seconds 120] [--seed NUMBER]
 
@@ -18,13 +18,13 @@ import { judge, look, row, watch } from './soak/watch.mjs';
 /** @import { Action } from './soak/actions.mjs' */
 /** @import { Look } from './soak/watch.mjs' */
 
-/** Longest an action may take. Far beyond what any takes on a busy machine: what takes longer is not answered at all. */
+/** Timeout of an action. Far longer than any takes on a busy machine: a call that takes longer will never be answered. */
 const actionMs = 120_000;
 
-/** For machines that are busy with other things as well. */
+/** Long enough for machines that also run other work. */
 const patience = { connectMs: 60_000, initializeMs: 60_000, reconnectMs: 120_000 };
 
-/** After the last client, until everything that is kept for a moment is gone. */
+/** After the last client, how long to wait until everything that is kept temporarily is gone. */
 const settleMs = 180_000;
 
 const { values: options } = parseArgs({
@@ -39,7 +39,7 @@ const seconds = wholeNumber('seconds', options.seconds);
 const clients = wholeNumber('clients', options.clients);
 const seed = wholeNumber('seed', options.seed);
 
-/** How soon what ended is forgotten: late enough for clients that are cut off again and again, early enough to be seen to happen. */
+/** How soon ended processes are forgotten: late enough for clients that are repeatedly cut off, early enough to happen during the run. */
 const keepMs = wholeNumber('keep-seconds', options['keep-seconds']) * 1_000;
 const serverFlags = ['keep-closed', 'keep-released', 'detach-grace'].flatMap((name) => [`--${name}-ms`, String(keepMs)]);
 
@@ -55,7 +55,7 @@ let until = Infinity;
 console.log(`Node ${process.version}, ${seconds} s, ${clients} clients, --seed ${seed}\n`);
 const server = await startServer();
 const watched = { pid: server.child.pid ?? 0, url: server.url };
-await visit(new Random(seed), actions); // what is made once, the watchdog say, is there from now on
+await visit(new Random(seed), actions); // creates what is created once, such as the watchdog
 const before = await look(watched);
 const watching = watch(watched);
 until = performance.now() + seconds * 1_000;
@@ -66,28 +66,28 @@ report();
 
 async function startServer() {
   const started = await SluiceServer.start('websocket', ['--log-level', 'warn', ...serverFlags]);
-  // Whatever becomes of us.
+  // Ends with this program, however it ends.
   process.once('exit', () => started.child.kill('SIGKILL'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
   return started;
 }
 
 /**
- * One client after another, each for a while.
+ * Runs one client after another, each for a while.
  * @param {Random} random
  */
 async function live(random) {
-  const often = actions.flatMap((each) => Array.from({ length: each.often }, () => each));
+  const weighted = actions.flatMap((each) => Array.from({ length: each.weight }, () => each));
   while (performance.now() < until && problems.length === 0) {
     await visit(
       random,
-      Array.from({ length: random.whole(1, 30) }, () => random.pick(often)),
+      Array.from({ length: random.whole(1, 30) }, () => random.pick(weighted)),
     );
   }
 }
 
 /**
- * A client with a proxy of its own, which cuts it off now and then.
+ * A client with its own proxy, which cuts its connection now and then.
  * @param {Random} random
  * @param {readonly Action[]} chosen
  */
@@ -128,7 +128,7 @@ async function act(client, { proxy, random, chosen }) {
   } finally {
     cutting.stop();
   }
-  // Half of them say goodbye. The server finds out about the others by itself, as long as there is time for it.
+  // Half of the clients close properly. The server has to detect the loss of the others, as long as enough time is left for it.
   if (random.whole(0, 1) === 0 || performance.now() + keepMs > until) await patiently('close', () => client.close());
 }
 
@@ -176,7 +176,7 @@ async function patiently(name, task) {
 }
 
 /**
- * True when it was done, false when the connection was cut meanwhile and it may not have been.
+ * True if the task was done, false if the connection was cut during it and it may not have been.
  * @param {() => Promise<unknown>} task
  * @param {CutCount} state
  */
@@ -191,7 +191,7 @@ async function toleratesCut(task, state) {
 }
 
 /**
- * With somebody else's process, which may be gone by now.
+ * Runs a task on another client's process, which may be gone by now.
  * @param {() => Promise<unknown>} task
  */
 async function outOfReach(task) {
@@ -203,7 +203,7 @@ async function outOfReach(task) {
 }
 
 /**
- * What is still there when nobody is any more, and nothing is kept for them, in words.
+ * Describes what is left after the last client is gone and nothing is kept for it.
  * @param {Look} early
  */
 async function leftBehind(early) {
@@ -214,7 +214,7 @@ async function leftBehind(early) {
     if (left.length === 0 || performance.now() > deadline) {
       console.log(`\n${tableHead('moment', 'RSS MB', 'descriptors', 'sessions', 'processes known', 'children')}`);
       console.log(`${row('before the first client', early)}\n${row('after the last client', late)}`);
-      return left.map((name) => `${late[name]} ${name} are left, ${early[name]} before`);
+      return left.map((name) => `${late[name]} ${name} are left, ${early[name]} existed before`);
     }
     await sleep(500);
   }
@@ -224,7 +224,7 @@ async function endServer() {
   const code = await server.stop();
   return [
     ...(code === 0 ? [] : [`the server ended with ${code}`]),
-    ...(server.log.length === 0 ? [] : [`the server said: ${server.log.join('\n')}`]),
+    ...(server.log.length === 0 ? [] : [`the server logged: ${server.log.join('\n')}`]),
   ];
 }
 
@@ -234,8 +234,8 @@ function report() {
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) {
     console.error(
-      `\nFailed. To make the same choices again: npm run soak -- --seconds ${seconds} --clients ${clients} --seed ${seed}`,
+      `\nFailed. To repeat the same choices: npm run soak -- --seconds ${seconds} --clients ${clients} --seed ${seed}`,
     );
     process.exitCode = 1;
-  } else console.log('\nNothing is wrong, nothing grows, nothing is left behind.');
+  } else console.log('\nNothing failed, grew or was left behind.');
 }

@@ -1,4 +1,4 @@
-// What a client of the soak does, one thing at a time, each checked to the byte. An action throws when anything is not as it must be.
+// The actions of a soak client, one at a time, each checked to the byte. An action throws if anything is wrong.
 
 import assert from 'node:assert/strict';
 import { env, ios } from '../../measure.mjs';
@@ -7,13 +7,13 @@ import { env, ios } from '../../measure.mjs';
 /** @import { Client, Ending, ProcessHandle, StartOptions } from '../../../dist/index.js' */
 
 /**
- * @typedef {object} Context what an action has
+ * @typedef {object} Context what an action can use
  * @property {Client} client
  * @property {Random} random
- * @property {(task: () => Promise<unknown>) => Promise<void>} others with another client's process, which may be gone by now
- * @property {(task: () => Promise<unknown>) => Promise<boolean>} toleratesCut false: the connection was cut, and it may not have been done
+ * @property {(task: () => Promise<unknown>) => Promise<void>} others runs a task on another client's process, which may be gone by now
+ * @property {(task: () => Promise<unknown>) => Promise<boolean>} toleratesCut false: a cut, and the task may not be done
  */
-/** @typedef {{ often: number, act: (context: Context) => Promise<void> }} Action */
+/** @typedef {{ weight: number, act: (context: Context) => Promise<void> }} Action */
 /** @typedef {ProcessHandle} Handle */
 /** @typedef {NonNullable<StartOptions['io']>} Io */
 
@@ -27,22 +27,22 @@ const openPipe = { kind: 'pipe', stdin: 'open' };
 const shell = (script, io) => ({ argv: ['sh', '-c', script], env, cwd: '/', io });
 
 /**
- * Each with how often it is chosen.
+ * Each is chosen in proportion to its weight.
  * @type {Action[]}
  */
 export const actions = [
-  { often: 6, act: echoOnPipe },
-  { often: 4, act: echoOnTerminal },
-  { often: 4, act: flood },
-  { often: 4, act: runOnce },
-  { often: 3, act: resizeTerminal },
-  { often: 3, act: sendSignal },
-  { often: 3, act: endTree },
-  { often: 3, act: readPages },
-  { often: 2, act: watchSomebody },
-  { often: 2, act: releaseAndFind },
-  { often: 2, act: refuseWrong },
-  { often: 1, act: ranOutOfTime },
+  { weight: 6, act: echoOnPipe },
+  { weight: 4, act: echoOnTerminal },
+  { weight: 4, act: flood },
+  { weight: 4, act: runOnce },
+  { weight: 3, act: resizeTerminal },
+  { weight: 3, act: sendSignal },
+  { weight: 3, act: endTree },
+  { weight: 3, act: readPages },
+  { weight: 2, act: watchOther },
+  { weight: 2, act: releaseAndFind },
+  { weight: 2, act: refuseWrong },
+  { weight: 1, act: timeOut },
 ];
 
 /** @param {Context} context */
@@ -85,7 +85,7 @@ async function flood({ client, random }) {
 }
 
 /**
- * Commands end with the connection they were run on, so a cut is no fault here.
+ * Commands end with their connection, so a cut is not a failure here.
  * @param {Context} context
  */
 async function runOnce({ client, random, toleratesCut }) {
@@ -103,14 +103,14 @@ async function resizeTerminal({ client, random }) {
   await child.resize({ rows, cols });
   await child.write('\n');
   const { reason } = await child.collectUntil({ deadlineMs: 60_000, text: `${rows} ${cols}` });
-  assert.equal(reason, 'text', 'a terminal does not have its size');
+  assert.equal(reason, 'text', 'a terminal does not have the size it was given');
   await child.closeStdin();
   await everything(child);
   await child.closed;
 }
 
 /**
- * A signal is not sent twice, so a cut may be told instead.
+ * A signal is never resent, so the call may fail because of a cut.
  * @param {Context} context
  */
 async function sendSignal({ client, random, toleratesCut }) {
@@ -151,10 +151,10 @@ async function readPages({ client, random }) {
 }
 
 /**
- * Somebody else's process, which may end or be forgotten at any moment.
+ * Watches another client's process, which may end or be forgotten at any moment.
  * @param {Context} context
  */
-async function watchSomebody({ client, random, others }) {
+async function watchOther({ client, random, others }) {
   const running = (await client.list({ scope: 'all' })).filter(({ state }) => state === 'running');
   if (running.length === 0) return;
   const { processId, sessionId } = random.pick(running);
@@ -187,7 +187,7 @@ async function refuseWrong({ client, random }) {
 }
 
 /** @param {Context} context */
-async function ranOutOfTime({ client, random }) {
+async function timeOut({ client, random }) {
   const limit = random.pick([{ timeoutMs: 100 }, { idleTimeoutMs: 100 }]);
   const child = await client.start({ ...shell('exec sleep 600', ios.pipe), ...limit });
   await endsWith(child, { kind: 'signal', signal: 'SIGTERM', reason: 'timeoutMs' in limit ? 'timedOut' : 'idleTimedOut' });

@@ -1,4 +1,4 @@
-// What a server uses, looked at from outside at regular intervals, and whether that stays the same.
+// Samples a server's resource usage from outside at regular intervals, and checks that it does not grow.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { childrenOf, descriptorCount, memoryOf } from '../../../dist-test/support/proc.js';
@@ -6,17 +6,17 @@ import { median, megabytes, tableHead, tableRow } from '../../measure.mjs';
 
 const mega = 1_000_000;
 
-/** What memory may grow by beside a quarter of itself: garbage, and in a short run also a heap that has yet to reach its size. */
+/** Allowed memory growth in addition to a quarter: garbage and, in a short run, also a heap that has not reached its full size. */
 const growthBytes = { long: 30 * mega, short: 120 * mega };
 
-/** Looks, one a second, from which on a run is long. */
+/** Number of samples, one per second, from which on a run counts as long. */
 const longRun = 300;
 
 /** @typedef {{ pid: number, url: string }} Watched */
 /** @typedef {Awaited<ReturnType<typeof look>>} Look */
 
 /**
- * One look. `children` are the processes that the server has started and that have not been collected.
+ * One sample. `children` are the processes that the server has started and not yet reaped.
  * @param {Watched} server
  */
 export async function look({ pid, url }) {
@@ -37,7 +37,7 @@ export async function look({ pid, url }) {
 }
 
 /**
- * Looks once a second, until `stop` is called; gives all looks.
+ * Samples once a second until `stop` is called, which returns all samples.
  * @param {Watched} server
  */
 export function watch(server) {
@@ -60,11 +60,11 @@ export function watch(server) {
 }
 
 /**
- * Prints the medians of the four quarters, and gives what has grown from the second to the last, in words.
+ * Prints the medians of the four quarters, and describes what has grown from the second to the last.
  * @param {Look[]} looks
  */
 export function judge(looks) {
-  if (looks.length < 4) return ['it was over too soon to be judged'];
+  if (looks.length < 4) return ['the run was too short to detect growth'];
   const quarter = Math.max(1, Math.floor(looks.length / 4));
   const quarters = [0, 1, 2, 3].map((index) =>
     mediansOf(looks.slice(index * quarter, index === 3 ? undefined : (index + 1) * quarter)),
@@ -74,7 +74,7 @@ export function judge(looks) {
   const [, second, , last] = quarters;
   const allowedBytes = looks.length < longRun ? growthBytes.short : growthBytes.long;
   const isMemoryFlat = last.rssBytes <= second.rssBytes * 1.25 + allowedBytes;
-  // What runs at a moment is up to chance; twice as much would not be.
+  // How much runs at any moment varies at random, but not by a factor of two.
   const grown = /** @type {const} */ (['descriptors', 'sessions', 'children']).filter(
     (name) => last[name] > second[name] * 2 + 20,
   );
