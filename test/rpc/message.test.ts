@@ -10,7 +10,7 @@ const idIn = (text: string) => {
   const envelope = readEnvelope(text, limits);
   return 'id' in envelope ? envelope.id : envelope;
 };
-const notAnId = { kind: 'malformed', problem: 'id must be a string or an integer of 64 bits' };
+const notAnId = { kind: 'malformed', problem: 'id must be a string or a 64-bit integer' };
 
 describe('the id of a message', () => {
   test('is a number as far as a number holds every digit, and a BigInt beyond that', () => {
