@@ -62,7 +62,8 @@ export const requests = {
   },
   'process/read': {
     family: 'session',
-    summary: 'Reads a page of retained output after a sequence number; with `waitMs`, waits for more. Each chunk says how many bytes are missing before it.',
+    summary:
+      'Reads a page of retained output after a sequence number; with `waitMs`, waits for more. Each chunk says how many bytes are missing before it.',
     params: v.object({
       ...byProcessId,
       afterSeq: v.pipe(
@@ -103,8 +104,7 @@ export const requests = {
   },
   'process/closeStdin': {
     family: 'session',
-    summary:
-      'Ends stdin after the bytes already written: closes a pipe, or sends a terminal its end-of-file character.',
+    summary: 'Ends stdin after the bytes already written: closes a pipe, or sends a terminal its end-of-file character.',
     params: v.object(byProcessId),
     result: v.object({ status: v.picklist(['closed', 'alreadyClosed']) }),
   },
@@ -130,13 +130,17 @@ export const requests = {
     params: v.object({
       ...byProcessId,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
-      timeoutMs: v.pipe(v.nullish(limit), v.description('Grace between SIGTERM and SIGKILL; the process’s own `forceAfterMs`, 2000 by default, when absent')),
+      timeoutMs: v.pipe(
+        v.nullish(limit),
+        v.description('Grace between SIGTERM and SIGKILL; the process’s own `forceAfterMs`, 2000 by default, when absent'),
+      ),
     }),
     result: v.object({ running: v.boolean() }),
   },
   'process/wait': {
     family: 'session',
-    summary: 'Waits for the process to end and returns its ending. If timeoutMs passes first, returns with running true, and the process continues.',
+    summary:
+      'Waits for the process to end and returns its ending. If timeoutMs passes first, returns with running true, and the process continues.',
     params: v.object({
       ...byProcessId,
       timeoutMs: v.pipe(v.nullish(limit), v.description('No limit when absent')),
@@ -170,7 +174,8 @@ export const requests = {
   },
   'process/attach': {
     family: 'connection',
-    summary: 'Attaches this connection to a process, to watch or drive it. A connection of another session never slows the process down; it sees gaps as droppedBytes.',
+    summary:
+      'Attaches this connection to a process, to watch or drive it. A connection of another session never slows the process down; it sees gaps as droppedBytes.',
     params: attachParams,
     result: v.object({
       process: processStatus,
@@ -200,7 +205,8 @@ export const requests = {
   },
   'process/forget': {
     family: 'session',
-    summary: 'Forgets a closed process and its output at once, so that its id can be reused. Fails if the process has not closed.',
+    summary:
+      'Forgets a closed process and its output at once, so that its id can be reused. Fails if the process has not closed.',
     params: v.object(byProcessId),
     result: v.object({ forgotten: v.pipe(v.boolean(), v.description('false: there was no such process')) }),
   },

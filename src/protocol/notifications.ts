@@ -37,8 +37,7 @@ export const notifications = {
   },
   'process/failed': {
     from: 'server',
-    summary:
-      'A start failed or was refused. Sent just before the error reply, if `initialize` agreed on `startEvents`.',
+    summary: 'A start failed or was refused. Sent just before the error reply, if `initialize` agreed on `startEvents`.',
     params: failedEvent,
   },
   'process/output': { from: 'server', summary: 'Output of a process; at most 64 KiB.', params: outputEvent },

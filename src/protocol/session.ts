@@ -38,13 +38,13 @@ export const initializeParams = v.object({
         binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may be sent as binary frames')),
         acks: v.pipe(
           v.nullish(v.boolean()),
-          v.description('The client sends process/ack; the server keeps what it has not acknowledged, even while it is disconnected'),
+          v.description(
+            'The client sends process/ack; the server keeps what it has not acknowledged, even while it is disconnected',
+          ),
         ),
         startEvents: v.pipe(
           v.nullish(v.boolean()),
-          v.description(
-            'process/started and process/failed are sent. They are opt-in because other clients do not know them',
-          ),
+          v.description('process/started and process/failed are sent. They are opt-in because other clients do not know them'),
         ),
       }),
     ),
