@@ -51,10 +51,7 @@ export const commandExecParams = v.object({
     v.description('The command is killed after this time; 10 s when absent'),
   ),
   disableTimeout: v.pipe(v.nullish(v.boolean()), v.description('No time limit; cannot be combined with timeoutMs')),
-  cwd: v.pipe(
-    v.nullish(path),
-    v.description("Path or file: URI; a relative path is resolved against the server's working directory"),
-  ),
+  cwd: v.pipe(v.nullish(path), v.description("Path or file: URI, relative to the server's working directory")),
   env: v.pipe(
     v.nullish(v.pipe(mapOf(v.nullable(v.string())), v.readonly())),
     v.description(

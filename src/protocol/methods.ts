@@ -62,8 +62,7 @@ export const requests = {
   },
   'process/read': {
     family: 'session',
-    summary:
-      'Reads a page of retained output after a sequence number; with `waitMs`, waits for more. Each chunk says how many bytes are missing before it.',
+    summary: 'Pages through retained output after a sequence number; can wait for more. Gaps are reported for each chunk.',
     params: v.object({
       ...byProcessId,
       afterSeq: v.pipe(
@@ -130,17 +129,13 @@ export const requests = {
     params: v.object({
       ...byProcessId,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
-      timeoutMs: v.pipe(
-        v.nullish(limit),
-        v.description('Grace between SIGTERM and SIGKILL; the process’s own `forceAfterMs`, 2000 by default, when absent'),
-      ),
+      timeoutMs: v.pipe(v.nullish(limit), v.description('Grace before SIGKILL; `forceAfterMs`, by default 2000, when absent')),
     }),
     result: v.object({ running: v.boolean() }),
   },
   'process/wait': {
     family: 'session',
-    summary:
-      'Waits for the process to end and returns its ending. If timeoutMs passes first, returns with running true, and the process continues.',
+    summary: 'Waits for the process to end. If timeoutMs passes first, the reply has running: true, and the process continues.',
     params: v.object({
       ...byProcessId,
       timeoutMs: v.pipe(v.nullish(limit), v.description('No limit when absent')),
@@ -174,8 +169,7 @@ export const requests = {
   },
   'process/attach': {
     family: 'connection',
-    summary:
-      'Attaches this connection to a process, to watch or drive it. A connection of another session never slows the process down; it sees gaps as droppedBytes.',
+    summary: 'Lets this connection watch or drive a process. Connections of other sessions never slow it down, and see gaps.',
     params: attachParams,
     result: v.object({
       process: processStatus,
@@ -205,8 +199,7 @@ export const requests = {
   },
   'process/forget': {
     family: 'session',
-    summary:
-      'Forgets a closed process and its output at once, so that its id can be reused. Fails if the process has not closed.',
+    summary: 'Forgets a closed process and its output at once, so that its id is free. Fails if it has not closed.',
     params: v.object(byProcessId),
     result: v.object({ forgotten: v.pipe(v.boolean(), v.description('false: there was no such process')) }),
   },

@@ -1,4 +1,4 @@
-// THE table, continued: every notification with its schema.
+// The rest of the protocol table: every notification with its schema.
 
 import * as v from 'valibot';
 import { outputDelta } from './command.js';

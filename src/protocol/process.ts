@@ -54,9 +54,7 @@ export const preparedSpec = v.object({
   io,
   fd3: v.pipe(
     v.nullish(bytes),
-    v.description(
-      'What the program reads from file descriptor 3 until end of file: base64 of at most 4096 bytes. Closed when absent',
-    ),
+    v.description('Contents of descriptor 3, followed by end of file: base64 of at most 4096 bytes. Closed when absent'),
   ),
 });
 export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
@@ -65,9 +63,7 @@ export const startParams = v.object({
   processId,
   argv: v.pipe(
     v.nullish(v.pipe(v.array(v.string()), v.readonly())),
-    v.description(
-      'Program and arguments, at most 2 MiB unless the server is configured otherwise; required unless `prepared` is given',
-    ),
+    v.description('Program and arguments, at most 2 MiB unless configured otherwise; required unless `prepared` is given'),
   ),
   cwd: v.pipe(v.nullish(path), v.description("Absolute path or file: URI; the server's working directory when absent")),
   env: v.pipe(
@@ -98,9 +94,7 @@ export const startParams = v.object({
   ),
   metadata: v.pipe(
     v.nullish(mapOf(v.unknown())),
-    v.description(
-      'Notes of the caller, returned by process/list. At most 64 KiB as JSON, unless the server is configured otherwise',
-    ),
+    v.description('Notes of the caller, returned by process/list. At most 64 KiB as JSON, unless configured otherwise'),
   ),
   restartable: v.pipe(
     v.nullish(v.boolean()),
@@ -110,9 +104,7 @@ export const startParams = v.object({
   ),
   retry: v.pipe(
     v.nullish(v.boolean()),
-    v.description(
-      'This start may have arrived before: an existing process with this id and the same argv counts as the one it started',
-    ),
+    v.description('This start may have arrived before: a process with this id and the same argv counts as its result'),
   ),
   sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
   networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
@@ -176,11 +168,7 @@ export const chunk = v.object({ seq, stream, chunk: bytes });
 export type Chunk = v.InferOutput<typeof chunk>;
 
 const exitFacts = {
-  exitCode: v.pipe(
-    v.number(),
-    v.integer(),
-    v.description('Exit code of the process; 128+N for signal N; -1 when the end was not observed'),
-  ),
+  exitCode: v.pipe(v.number(), v.integer(), v.description('Exit code; 128+N for signal N; -1 when the end was not observed')),
   signal: v.pipe(v.optional(v.string()), v.description('Name of the signal that ended it')),
   sandboxDenied: v.boolean(),
   ending,
@@ -225,18 +213,10 @@ export const page = v.object({
   chunks: v.array(v.object({ ...chunk.entries, ...missing })),
   nextSeq: v.pipe(
     seq,
-    v.description(
-      'Continue reading with afterSeq = nextSeq - 1. This is the next number that the process will use, unless maxBytes ended the page earlier',
-    ),
+    v.description('Continue after nextSeq - 1. The next number that the process will use, unless maxBytes ended the page early'),
   ),
-  nextBytes: v.pipe(
-    seq,
-    v.description('Bytes of all streams before nextSeq, including missing ones: pass it as afterBytes of the next read'),
-  ),
-  firstSeq: v.pipe(
-    v.optional(seq),
-    v.description('Present when output was dropped: the number of the first chunk after the first gap'),
-  ),
+  nextBytes: v.pipe(seq, v.description('Bytes of all streams before nextSeq, even missing ones: afterBytes of the next read')),
+  firstSeq: v.pipe(v.optional(seq), v.description('Present when output was dropped: the first chunk after the first gap')),
   droppedBytes: v.pipe(
     v.number(),
     v.integer(),
@@ -274,21 +254,12 @@ export type Snapshot = v.InferOutput<typeof snapshot>;
 
 export const processStatus = v.object({
   processId,
-  sessionId: v.pipe(
-    v.optional(v.string()),
-    v.description('Session that owns the process; present when more than one session was requested'),
-  ),
-  pid: v.pipe(
-    v.number(),
-    v.description('Operating-system pid of the leader; may belong to another process after the leader has exited'),
-  ),
+  sessionId: v.pipe(v.optional(v.string()), v.description('Session that owns it; present when several were requested')),
+  pid: v.pipe(v.number(), v.description('Operating-system pid of the leader; may be reused once the leader has exited')),
   argv: v.array(v.string()),
   cwd: v.string(),
   io,
-  state: v.pipe(
-    v.picklist(['running', 'exited', 'closed']),
-    v.description('exited: the process has ended; closed: its last output has also been read'),
-  ),
+  state: v.pipe(v.picklist(['running', 'exited', 'closed']), v.description('exited: it ended; closed: its last output was read')),
   startedAt: v.number(),
   nextSeq: seq,
   outputBytes: v.pipe(v.number(), v.description('Bytes written so far, including dropped ones')),

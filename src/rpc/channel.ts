@@ -23,9 +23,7 @@ export interface Channel {
   /** Stop and resume reading from the peer; while paused, its messages wait in the socket. */
   pause(): void;
   resume(): void;
-  /**
-   * Flushes what was sent, then closes. Idempotent. A `goodbye` tells the peer not to reconnect, if the channel has a way to convey that.
-   */
+  /** Flushes what was sent, then closes. Idempotent. A `goodbye` tells the peer not to reconnect, if the channel can convey that. */
   close(problem?: string, sense?: 'goodbye'): void;
   /** Resolves once nothing more can be sent and every received message has been delivered or is no longer wanted. */
   readonly closed: Promise<ChannelEnd>;

@@ -133,7 +133,7 @@ export class Connection {
       .finally(() => (this.#inFlight -= 1));
   }
 
-  /** Bounds the memory for a peer that sends requests but does not read the replies: they wait, although the requests took effect. */
+  /** Bounds the memory for a peer that sends requests but does not read the replies: the replies wait, although the requests took effect. */
   get #isBacklogged(): boolean {
     return !this.#isClosed && this.#channel.queuedBytes > queuedReplyBytes;
   }

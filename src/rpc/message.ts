@@ -40,9 +40,7 @@ export function readEnvelope(text: string, limits: JsonLimits): Envelope {
   }
   if (id === undefined) return malformed('a message must have a method or an id');
   if ('result' in message) return { kind: 'result', id, result: message['result'] };
-  return isErrorBody(error)
-    ? { kind: 'error', id, error }
-    : malformed('a reply must have a result, or an error with code and message');
+  return isErrorBody(error) ? { kind: 'error', id, error } : malformed('a reply needs a result or error with code and message');
 }
 
 function malformed(problem: string): Envelope {

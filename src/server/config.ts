@@ -8,7 +8,7 @@ import type { SessionLimits } from './session-table.js';
 export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits {
   /** Running processes across all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
-  /** Connections of authenticated callers per listening address. */
+  /** Connections per listening address, not counting those under `maxUnauthenticated`. */
   readonly maxConnections: number;
   /**
    * Connections per listening address whose peers have not presented a credential or, where none is required, have not opened a

@@ -143,11 +143,7 @@ export class ServerMetrics implements Metrics {
       counter('sluice_spawn_failures_total', 'Commands that never ran.', byLabel('failure', this.#spawnFailures.counts)),
       counter('sluice_process_endings_total', 'Processes that ended, by reason.', byLabel('reason', this.#endings.counts)),
       counter('sluice_refused_requests_total', 'Requests the gate refused, by status.', byLabel('status', this.#refusals.counts)),
-      counter(
-        'sluice_cut_off_connections_total',
-        'Unauthenticated connections closed because there were too many.',
-        single(this.#cutOff),
-      ),
+      counter('sluice_cut_off_connections_total', 'Excess unauthenticated connections closed.', single(this.#cutOff)),
       counter('sluice_requests_total', 'Messages received, by method.', byLabel('method', this.#requests.counts)),
       counter('sluice_errors_total', 'Errors answered, by code.', byLabel('code', this.#errors.counts)),
     ].join('');

@@ -155,9 +155,7 @@ export class Session {
 export function requireSeen({ log }: ManagedProcess, afterSeq: Seq): Seq {
   const lastSeq = log.nextSeq - 1;
   if (afterSeq <= lastSeq) return afterSeq;
-  throw execError('invalidParams', {
-    problem: `afterSeq must be at most ${lastSeq}, the last sequence number so far, got ${afterSeq}`,
-  });
+  throw execError('invalidParams', { problem: `afterSeq must be at most ${lastSeq}, the last number so far, got ${afterSeq}` });
 }
 
 /** Whether this is the number of the process's last event. */

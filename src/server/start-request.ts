@@ -83,11 +83,7 @@ export function nativePath(cwd: string): string {
   try {
     return fileURLToPath(cwd);
   } catch (error) {
-    throw execError(
-      'invalidParams',
-      { problem: `cwd URI ${shownValue(cwd)} does not name a path on this machine` },
-      { cause: error },
-    );
+    throw execError('invalidParams', { problem: `cwd URI ${shownValue(cwd)} is not a path on this machine` }, { cause: error });
   }
 }
 

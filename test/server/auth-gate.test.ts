@@ -102,12 +102,8 @@ describe('the Host header', () => {
   test('that is missing or repeated gives 400', () => {
     assert.equal(statusOf({ headers: { host: ['127.0.0.1:4500', 'evil.example'] } }), 400);
     const gate = createGate({ credentials: { kind: 'none' }, bind: loopback, allowedOrigins: [], allowedHosts: [] });
-    assert.deepEqual(gate.authorize({ headers: {} }), {
-      ok: false,
-      status: 400,
-      text: 'exactly one Host header is required',
-      headers: {},
-    });
+    const text = 'one Host header is required';
+    assert.deepEqual(gate.authorize({ headers: {} }), { ok: false, status: 400, text, headers: {} });
   });
 
   test('that is refused gets the flag that would allow it', () => {

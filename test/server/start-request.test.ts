@@ -164,7 +164,7 @@ describe('the working directory', () => {
     const uris = ['file://host/x', 'file:///a%2Fb', 'file:///%zz', 'file://[/x'];
     assert.deepEqual(
       uris.map((cwd) => refusal(() => folderOf(cwd))),
-      uris.map((cwd) => `invalidParams: cwd URI "${cwd}" does not name a path on this machine`),
+      uris.map((cwd) => `invalidParams: cwd URI "${cwd}" is not a path on this machine`),
     );
   });
 });

@@ -65,7 +65,7 @@ export function createGate(options: GateOptions): Gate {
     // A web page cannot connect to a Unix socket or stdio; for any other kind the Host header must be checked.
     if (bind.kind !== 'unix' && bind.kind !== 'stdio') {
       const host = single(headers['host']);
-      if (host === undefined) return refusal(400, 'exactly one Host header is required');
+      if (host === undefined) return refusal(400, 'one Host header is required');
       const problem = problemWithHost(host, bind, hosts);
       if (problem !== undefined) return refusal(403, problem);
     }
