@@ -1,4 +1,4 @@
-// Time as something handed in, so that tests own it. Knows nothing of what is being timed.
+// Time as an injected dependency, so that tests control it. Knows nothing about what is being timed.
 
 /** A running timer; cancelling one that has fired does nothing. */
 export interface Timer {
@@ -6,25 +6,25 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch. May be set forward and back at any moment: for telling the time, not for measuring it. */
+  /** Milliseconds since the Unix epoch. May jump forward or back at any moment: use it for timestamps, not to measure durations. */
   now(): number;
-  /** Whole milliseconds since some moment, never set: what deadlines and durations are measured by. */
+  /** Whole milliseconds since an arbitrary point, monotonic: use it for deadlines and durations. */
   elapsed(): number;
   /** Calls `fire` once after `ms`. The timer keeps the program alive until it fires or is cancelled. */
   after(ms: number, fire: () => void): Timer;
-  /** Like `after`, but a program with nothing else to do may end before it fires. */
+  /** Like `after`, but does not keep the program alive. */
   afterIdle(ms: number, fire: () => void): Timer;
 }
 
-/** The longest delay a Node timer takes; a longer one would fire at once, so it is waited for in parts. 2^31-1 ms is 24.8 days. */
+/** The longest delay a Node timer accepts; a longer one would fire at once, so it is split up. 2^31-1 ms is 24.8 days. */
 const longestDelayMs = 2 ** 31 - 1;
 
-/** So late is a timer only when the program stood still: stopped, paused with its container, or busy with one thing. */
+/** A timer is this late only if the program was suspended, paused with its container, or busy in one long task. */
 const lateMs = 20;
 
 /**
- * Timers come before everything else that has been waiting meanwhile: output of a process that is thought silent, the answer of a peer that
- * is thought dead, a client that is back in time. So that they count, a late one waits for a fraction of its lateness, and at most this long.
+ * Timers run before other pending events: output of a process considered silent, the reply of a peer considered dead, a client that
+ * reconnected in time. To let those be handled first, a late timer waits for a fraction of its lateness, but at most this long.
  */
 const longestCatchUpMs = 100;
 const catchUpFraction = 0.2;
@@ -33,18 +33,18 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => Math.trunc(steadyMs()),
   after: (ms, fire) => (ms === 0 && typeof setImmediate === 'function' ? startAtOnce(fire) : startTimer(ms, fire, () => {})),
-  // Browsers give a number, which cannot hold a program open anyway.
+  // Browsers return a number, and their timers keep nothing alive anyway.
   afterIdle: (ms, fire) => startTimer(ms, fire, (timer) => typeof timer === 'object' && timer.unref()),
 };
 
-/** Of what nobody sets. Node has to load `performance`, for 1 ms of every start, and has the same clock under another name. */
+/** Monotonic. In Node, `process.hrtime` is the same clock as `performance`, which takes 1 ms of every start to load. */
 function steadyMs(): number {
   if (typeof process === 'undefined' || typeof process.hrtime !== 'function') return performance.now();
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** After everything that is at hand. Node makes a timer of 0 ms one of 1 ms, and browsers have nothing shorter. */
+/** Fires after pending events. Node turns a 0 ms timer into 1 ms, and browsers have nothing shorter than a timer. */
 function startAtOnce(fire: () => void): Timer {
   const immediate = setImmediate(fire);
   return { cancel: () => clearImmediate(immediate) };

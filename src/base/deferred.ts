@@ -1,4 +1,4 @@
-// A promise with its resolver beside it. `Promise.withResolvers` does the same from Node 22 on.
+// A promise together with its resolvers, like `Promise.withResolvers`, which needs Node 22.
 
 export interface Deferred<T> {
   readonly promise: Promise<T>;

@@ -1,6 +1,6 @@
-// Several pieces of bytes as one.
+// Concatenates byte arrays.
 
-/** Always a copy. */
+/** Always returns a copy. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

@@ -1,8 +1,8 @@
-// What happened, for whoever runs the server. Fields are plain values, so that no environment, header or payload fits into one.
+// The logging interface for the server's operator. Fields are plain values, so that no environment, header or payload fits into one.
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Facts about an event; absent ones are left out. Name bytes, tokens and paths by length or digest, never by content. */
+/** Facts about an event; undefined ones are omitted. Describe bytes, tokens and paths by length or digest, never by content. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Logger {

@@ -1,10 +1,10 @@
-// A queue in one list that is used round and round. A list that is pushed to at one end and cut at the other is copied again and again, and
-// the copies, themselves forgotten, keep what they refer to until V8 collects its old objects: 60 MB of output that nobody had any more.
+// A queue in a circular buffer. An array that is pushed at one end and shifted at the other is copied repeatedly, and the discarded copies
+// keep their items alive until V8 collects its old generation: 60 MB of output that was no longer in use.
 
 const firstSlots = 4;
 
 export class Ring<Item> implements Iterable<Item> {
-  /** As many as a power of two, so that places wrap with a mask. Those not in use are undefined. */
+  /** The length is a power of two, so that indexes wrap with a mask. Unused slots are undefined. */
   #slots: (Item | undefined)[] = [];
   #start = 0;
   #length = 0;
@@ -13,7 +13,7 @@ export class Ring<Item> implements Iterable<Item> {
     return this.#length;
   }
 
-  /** The item at this place, counted from the oldest. */
+  /** The item at this index, counted from the oldest. */
   at(index: number): Item | undefined {
     return index < 0 || index >= this.#length ? undefined : this.#slots[(this.#start + index) & (this.#slots.length - 1)];
   }
@@ -24,7 +24,7 @@ export class Ring<Item> implements Iterable<Item> {
     this.#length += 1;
   }
 
-  /** Takes the oldest item out. */
+  /** Removes and returns the oldest item. */
   shift(): Item | undefined {
     const item = this.at(0);
     if (this.#length === 0) return item;

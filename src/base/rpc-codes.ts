@@ -1,4 +1,4 @@
-// The error numbers that JSON-RPC reserves, and the one with which a connection itself refuses a call. The rest are in the protocol's table.
+// The error codes that JSON-RPC reserves, and the one with which a connection itself refuses a call. The protocol's table has the rest.
 
 export const rpcCodes = {
   parseError: -32700,
@@ -6,6 +6,6 @@ export const rpcCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
-  /** More calls are in flight than the peer may have. */
+  /** The peer has more calls in flight than allowed. */
   tooManyRequests: -32022,
 } as const;

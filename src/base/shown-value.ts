@@ -1,25 +1,25 @@
-// A value as an error shows it: recognisable, escaped, and short however large the value is.
+// Formats a value for an error text: recognisable, escaped, and short however large the value is.
 
-/** Characters shown of a text: enough to recognise it, too few to flood a log. */
+/** Characters shown of a string: enough to recognise it, too few to flood a log. */
 const shownCharacters = 60;
 
-/** Items or members shown of a list or object, and how deep it is shown. */
+/** Items or members shown of a list or object, and the depth to which it is shown. */
 const shownItems = 3;
 const shownDepth = 2;
 
-/** Control, format and unassigned characters, half surrogates and line separators: a terminal or log must not obey them. */
+/** Control, format and unassigned characters, lone surrogates and line separators: a terminal or log must not interpret them. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** Longest text for a value, in characters, whatever is in it. */
-const shownInAll = 400;
+/** Longest text for a value, in characters. */
+const longestShown = 400;
 
 /** One line of at most 401 characters. */
 export function shownValue(value: unknown): string {
   const text = shown(value, 0);
-  return text.length <= shownInAll ? text : `${text.slice(0, shownInAll)}…`;
+  return text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`;
 }
 
-/** A text in quotes, cut and escaped. */
+/** A string in quotes, truncated and escaped. */
 export function shownText(text: string): string {
   const isCut = text.length > shownCharacters;
   const quoted = JSON.stringify(isCut ? `${text.slice(0, shownCharacters)}…` : text).replaceAll(unprintable, escaped);

@@ -15,8 +15,8 @@ const base64 = v.pipe(
 );
 
 /**
- * A base64 string on the wire; a Uint8Array once read. A Uint8Array is taken as it is, for callers without a wire. Payloads are
- * decoded, not pattern-checked: a check costs more than the decoding.
+ * A base64 string on the wire, a Uint8Array once read. A Uint8Array is accepted as it is, for in-process callers. Payloads are
+ * decoded without a pattern check, because that costs more than the decoding.
  */
 export const bytes: typeof base64 = {
   ...base64,

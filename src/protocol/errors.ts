@@ -1,4 +1,4 @@
-// One table of everything that can go wrong on the wire: a name for code to test, a number for JSON-RPC, a text for people.
+// The table of all errors on the wire: a name for code to test, a number for JSON-RPC, a text for people.
 
 import { rpcCodes } from '../base/rpc-codes.js';
 import type { SpawnFailure } from './process.js';
@@ -15,29 +15,29 @@ function row<D>(code: number, text: (data: D) => string): Row<D> {
 }
 
 export const errorTable = {
-  /** A parameter has the wrong form, or two of them contradict each other. */
+  /** A parameter is malformed, or two of them contradict each other. */
   invalidParams: row(invalidParams, (d: { problem: string }) => d.problem),
   processNotFound: row(invalidRequest, (d: { processId: string }) => `unknown process id ${d.processId}`),
   processExists: row(invalidRequest, (d: { processId: string }) => `process ${d.processId} already exists`),
-  /** It runs, or something it started still holds its output. */
+  /** It is still running, or a process it started still holds its output open. */
   processNotClosed: row(
     invalidRequest,
-    (d: { processId: string }) => `process ${d.processId} has not closed yet; end it, or wait until it has`,
+    (d: { processId: string }) => `process ${d.processId} has not closed yet; terminate it, or wait until it closes`,
   ),
   notRestartable: row(
     invalidRequest,
     (d: { processId: string }) =>
-      `process ${d.processId} cannot be restarted: it was not started as restartable, or not released`,
+      `process ${d.processId} cannot be restarted: it was not started as restartable, or has not been released`,
   ),
-  /** The command never ran; `failure` tells why. */
+  /** The command never ran; `failure` is the reason. */
   spawnFailed: row(internal, (d: { failure: SpawnFailure; problem: string }) => d.problem),
-  /** `remedy` is what the method that started it would have had to be told. */
+  /** `remedy` is the parameter with which it should have been started. */
   notATerminal: row(
     invalidRequest,
     (d: { processId: string; remedy: string }) =>
       `process ${d.processId} has no terminal; start it with ${d.remedy} to resize it`,
   ),
-  /** More is offered to stdin than the child has read. Nothing of this write was taken. */
+  /** The write exceeds the free space in the stdin queue, because the child has not read enough. No part of it was accepted. */
   stdinFull: row(
     -32020,
     (d: { processId: string; offeredBytes: number; queuedBytes: number; freeBytes: number }) =>
@@ -47,17 +47,17 @@ export const errorTable = {
     -32021,
     (d: { limit: number }) => `this session already runs ${d.limit} processes; end one before starting another`,
   ),
-  /** A member of Codex's dialect or of ours that this server does not have. */
+  /** The method is not in the table. */
   methodNotFound: row(rpcCodes.methodNotFound, (d: { method: string }) => `sluice does not implement "${d.method}"`),
   notInitialized: row(invalidRequest, (d: { family: string }) => `client must call initialize before using ${d.family} methods`),
   notReady: row(invalidRequest, (d: { family: string }) => `client must send initialized before using ${d.family} methods`),
   alreadyInitialized: row(invalidRequest, (_: object) => 'initialize may only be sent once per connection'),
   strayNotification: row(invalidRequest, (d: { method: string }) => `unexpected notification "${d.method}"; nothing was done`),
-  /** The connection watches the process; it did not ask to drive it. */
+  /** The connection attached to the process with the role `watch`, not `drive`. */
   watchOnly: row(
     invalidRequest,
     (d: { processId: string; method: string }) =>
-      `process ${d.processId} is only watched here; attach with role "drive" to use ${d.method}`,
+      `process ${d.processId} is attached with role "watch"; attach with role "drive" to use ${d.method}`,
   ),
   tooManySessions: row(
     -32023,
@@ -67,19 +67,19 @@ export const errorTable = {
   sessionAttached: row(-32010, (d: { sessionId: string }) => `session ${d.sessionId} is already attached to another connection`),
   /** The session has ended; nothing more can be started in it. */
   sessionClosed: row(invalidRequest, (_: { sessionId: string }) => 'the session has ended'),
-  /** What was asked for cannot be enforced here, so it is refused rather than ignored. */
+  /** The server cannot enforce the request, so it is refused rather than ignored. */
   notEnforceable: row(
     invalidParams,
-    (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without`,
+    (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without it`,
   ),
   execNotAllowed: row(invalidRequest, (d: { form: 'direct' | 'prepared' }) => `this server does not allow ${d.form} commands`),
-  /** What is asked for makes no sense now, though its form is right. */
+  /** The request is well-formed but not possible in the current state. */
   invalidRequest: row(invalidRequest, (d: { problem: string }) => d.problem),
   commandNotActive: row(invalidRequest, (d: { processId: string }) => `no active command/exec for process id "${d.processId}"`),
   commandExists: row(invalidRequest, (d: { processId: string }) => `duplicate active command/exec process id: "${d.processId}"`),
   stdinNotStreamed: row(invalidRequest, (_: { processId: string }) => 'stdin streaming is not enabled for this command/exec'),
   stdinEnded: row(invalidRequest, (_: { processId: string }) => 'stdin is already closed'),
-  /** The sandbox that was asked for cannot be had here; the text says what to install. */
+  /** The requested sandbox is not available on this machine; the text says what to install. */
   sandboxUnavailable: row(invalidParams, (d: { problem: string }) => d.problem),
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
@@ -108,7 +108,7 @@ export function execError<N extends ErrorName>(kind: N, data: ErrorData<N>, opti
   return new ExecError(kind, data, options);
 }
 
-/** Whether it is one of the table, whichever. */
+/** Whether it is any error from the table. */
 export function isAnyExecError(error: unknown): error is ExecError {
   return error instanceof ExecError;
 }

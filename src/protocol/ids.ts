@@ -1,4 +1,4 @@
-// The names things have on the wire. A ProcessId is chosen by the client and is not an operating-system pid.
+// Identifiers on the wire. A ProcessId is chosen by the client and is not an operating-system pid.
 
 import * as v from 'valibot';
 
@@ -8,7 +8,7 @@ const processIdLength = 256;
 /** Longest write id, in characters. Ids are remembered, so they must stay small. */
 const writeIdLength = 128;
 
-/** Half of a surrogate pair has no form in UTF-8: another id would arrive in its place. */
+/** A lone surrogate cannot be encoded in UTF-8, so a different id would arrive. */
 const wellFormed = /^\P{Cs}*$/u;
 
 export const processId = v.pipe(
@@ -20,7 +20,7 @@ export const processId = v.pipe(
 );
 export type ProcessId = v.InferOutput<typeof processId>;
 
-/** Whether a text may be the id of a process. */
+/** Whether a string is a valid process id. */
 export function isProcessId(text: string): text is ProcessId {
   return v.is(processId, text);
 }
@@ -28,7 +28,7 @@ export function isProcessId(text: string): text is ProcessId {
 export const sessionId = v.pipe(v.string(), v.brand('SessionId'), v.description('Key of a session, chosen by the server'));
 export type SessionId = v.InferOutput<typeof sessionId>;
 
-/** Longest session id and name of a client, in characters. A session id is a UUID. */
+/** Longest session id and client name, in characters. A session id is a UUID. */
 const nameLength = 256;
 
 /** A name that the server logs or looks up. */
@@ -45,10 +45,10 @@ export const writeId = v.pipe(
 export const seq = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 export type Seq = number;
 
-/** How much or how long at most. Any integer: one past what numbers hold, such as the largest of 64 bits, is no limit. */
+/** An upper bound on an amount or a time. Any integer: one beyond the safe range, such as the largest 64-bit integer, means no limit. */
 export const limit = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Marks a string as a process id. The server checks its length and its form. */
+/** Marks a string as a process id. The server checks that it is valid. */
 export function asProcessId(text: string): ProcessId {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand is made by saying so
   return text as ProcessId;

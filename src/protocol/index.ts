@@ -1,4 +1,4 @@
-// The public language of Sluice. A line here is a promise.
+// The public protocol API of Sluice. Every export is a compatibility promise.
 
 export { decodeBase64, encodeBase64 } from '../base/base64.js';
 export type { SandboxPolicy } from './command.js';

@@ -1,11 +1,11 @@
-// Maps whose names are the caller's choice, and objects of which no member is required: where valibot takes a list for an object.
+// Maps with arbitrary names, and objects with only optional members: the cases where valibot accepts an array as an object.
 
 import * as v from 'valibot';
 
-/** valibot leaves these out of a record without a word, lest one become the prototype of something. */
+/** valibot silently drops these from a record, to prevent prototype pollution. */
 const unusableNames = ['__proto__', 'prototype', 'constructor'];
 
-/** Refuses lists, and the names that could not be kept: what cannot be done is refused, never ignored. */
+/** Refuses arrays, and the names that valibot would drop: what cannot be done is refused, never ignored. */
 export function mapOf<Value extends v.GenericSchema>(value: Value): v.RecordSchema<v.StringSchema<undefined>, Value, undefined> {
   const record = v.record(v.string(), value);
   const nameRefused = v.record(v.string(), value, `expected no member named ${unusableNames.join(', ')}`);
@@ -18,7 +18,7 @@ export function mapOf<Value extends v.GenericSchema>(value: Value): v.RecordSche
   };
 }
 
-/** An object whose members are all optional. One with a required member refuses lists by itself, because they lack the member. */
+/** An object whose members are all optional. With a required member, valibot refuses arrays, because they lack it. */
 export function optionalMembers<Entries extends v.ObjectEntries>(entries: Entries): v.ObjectSchema<Entries, undefined> {
   const object = v.object(entries);
   return {

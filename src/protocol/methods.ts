@@ -1,4 +1,5 @@
-// THE table: every request with its schemas; notifications.ts has the rest of it. Types, validators, JSON Schema and the reference page derive from it.
+// The single source of the protocol: every request with its schemas (notifications are in notifications.ts). Types, validators, the JSON
+// Schema and the reference page are derived from it.
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
@@ -23,8 +24,8 @@ const moment = v.picklist(['exited', 'closed']);
 const pid = v.pipe(v.number(), v.description('Operating-system pid'));
 
 /**
- * `connection` methods act on the connection itself, `session` methods on the processes of its session,
- * `command` methods are the one-shot family.
+ * `connection` methods act on the connection itself, `session` methods on the processes of its session, and `command` methods are the
+ * one-shot family.
  */
 type Family = 'connection' | 'session' | 'command';
 
@@ -45,37 +46,37 @@ export const requests = {
   'session/close': {
     family: 'connection',
     summary:
-      'Ends the session and every process in it, all at once and each with its own grace (`forceAfterMs`), 4 s at most. Answered when all of them are gone.',
+      'Ends the session and every process in it, all at once and each with its own grace (`forceAfterMs`, at most 4 s). Replies when all of them are gone.',
     params: v.nullish(empty),
     result: empty,
   },
   'process/start': {
     family: 'session',
-    summary: 'Starts a process. The reply comes before its first notification.',
+    summary: 'Starts a process. The reply is sent before its first notification.',
     params: startParams,
     result: v.object({
       processId,
       sandboxType: v.literal('none'),
-      pid: v.pipe(v.optional(v.number()), v.description('Operating-system pid; a Sluice server always tells it')),
+      pid: v.pipe(v.optional(v.number()), v.description('Operating-system pid; a Sluice server always sends it')),
     }),
   },
   'process/read': {
     family: 'session',
-    summary: 'Pages through retained output after a sequence number; waits for more when asked to. A page never spans a hole.',
+    summary: 'Pages through retained output after a sequence number; can wait for more. Gaps are reported for each chunk.',
     params: v.object({
       ...byProcessId,
       afterSeq: v.pipe(
         v.nullish(limit),
         v.description(
-          'Last number already seen; 0 or absent: from the start of what is retained. After one that has not been yet the page is empty',
+          'Last number already seen; 0 or absent: from the start of the retained output. After a number not yet reached, the page is empty',
         ),
       ),
       afterBytes,
       maxBytes: v.pipe(v.nullish(limit), v.description('Soft bound: at least one whole chunk is returned')),
-      waitMs: v.pipe(v.nullish(limit), v.description('Wait this long for output or the end when there is nothing yet')),
+      waitMs: v.pipe(v.nullish(limit), v.description('If there is nothing to read yet, wait this long for output or the end')),
       until: v.pipe(
         v.nullish(moment),
-        v.description('The end after which there is no waiting any more; exited when absent. Descendants may write until closed'),
+        v.description('The event after which the read no longer waits; exited when absent. Descendants may write until closed'),
       ),
     }),
     result: page,
@@ -83,7 +84,7 @@ export const requests = {
   'process/write': {
     family: 'session',
     summary:
-      'Writes to stdin, in arrival order. Answered when the bytes fit the window; refused with stdinFull past the hard cap.',
+      'Writes to stdin, in arrival order. Replies when the bytes fit into the window; fails with stdinFull beyond the hard cap.',
     params: v.object({
       ...byProcessId,
       chunk: bytes,
@@ -91,7 +92,7 @@ export const requests = {
       retry: v.pipe(
         v.nullish(v.boolean()),
         v.description(
-          'This write may have arrived before: if it was refused then, it still is, because later ones may have been taken',
+          'This write may have arrived before. If it was refused then, it is refused again, because later writes may have been accepted',
         ),
       ),
     }),
@@ -102,8 +103,7 @@ export const requests = {
   },
   'process/closeStdin': {
     family: 'session',
-    summary:
-      'Ends stdin after the bytes already written: closes a pipe, sends a terminal the end-of-file character that it is set to.',
+    summary: 'Ends stdin after the bytes already written: closes a pipe, or sends a terminal its end-of-file character.',
     params: v.object(byProcessId),
     result: v.object({ status: v.picklist(['closed', 'alreadyClosed']) }),
   },
@@ -125,24 +125,24 @@ export const requests = {
   'process/terminate': {
     family: 'session',
     summary:
-      'Ends the whole tree: SIGTERM, then SIGKILL after the grace. Answered at once; closed follows when the tree is gone.',
+      'Ends the whole process tree: SIGTERM, then SIGKILL after the grace. Replies at once; closed follows when the tree is gone.',
     params: v.object({
       ...byProcessId,
       force: v.pipe(v.nullish(v.boolean()), v.description('true: SIGKILL at once')),
-      timeoutMs: v.pipe(v.nullish(limit), v.description('Grace between SIGTERM and SIGKILL; 2000 when absent')),
+      timeoutMs: v.pipe(v.nullish(limit), v.description('Grace before SIGKILL; `forceAfterMs`, by default 2000, when absent')),
     }),
     result: v.object({ running: v.boolean() }),
   },
   'process/wait': {
     family: 'session',
-    summary: 'Resolves with the ending. When timeoutMs passes first it says so, and the process runs on.',
+    summary: 'Waits for the process to end. If timeoutMs passes first, the reply has running: true, and the process continues.',
     params: v.object({
       ...byProcessId,
-      timeoutMs: v.pipe(v.nullish(limit), v.description('Without limit when absent')),
+      timeoutMs: v.pipe(v.nullish(limit), v.description('No limit when absent')),
       until: v.pipe(
         v.nullish(v.picklist(['exited', 'closed', 'stdoutEnded'])),
         v.description(
-          'Which moment to wait for; exited when absent. stdoutEnded: every process has closed its stdout, or the process has exited; without an ending in the answer, it goes on without a stdout',
+          'What to wait for; exited when absent. stdoutEnded: all copies of the stdout have been closed, or the process has exited; if the reply has no ending, the process is still running without a stdout',
         ),
       ),
     }),
@@ -150,18 +150,18 @@ export const requests = {
   },
   'process/snapshot': {
     family: 'session',
-    summary: 'The retained head and tail of each stream.',
+    summary: 'Returns the retained head and tail of each stream.',
     params: v.object(byProcessId),
     result: snapshot,
   },
   'process/list': {
     family: 'session',
-    summary: 'The processes of the session: running ones, and ended ones still readable.',
+    summary: 'Lists the processes of the session: running ones, and ended ones that are still readable.',
     params: v.nullish(
       optionalMembers({
         scope: v.pipe(
           v.nullish(v.picklist(['session', 'all'])),
-          v.description('all: also the processes of the caller’s other sessions, each with its sessionId'),
+          v.description('all: include the processes of the caller’s other sessions, each with its sessionId'),
         ),
       }),
     ),
@@ -169,49 +169,49 @@ export const requests = {
   },
   'process/attach': {
     family: 'connection',
-    summary: 'Watch or drive a process from this connection too. A watcher never holds the process back and is told of gaps.',
+    summary: 'Lets this connection watch or drive a process. Connections of other sessions never slow it down, and see gaps.',
     params: attachParams,
     result: v.object({
       process: processStatus,
       role: v.picklist(['watch', 'drive']),
-      afterBytes: v.pipe(seq, v.description('Bytes of all streams up to and including afterSeq, missing ones too')),
+      afterBytes: v.pipe(seq, v.description('Bytes of all streams up to and including afterSeq, including missing ones')),
     }),
   },
   'process/detach': {
     family: 'connection',
-    summary: 'Stop receiving a process’s notifications on this connection.',
+    summary: 'Stops sending a process’s notifications to this connection.',
     params: v.object(byProcessId),
     result: empty,
   },
   'process/release': {
     family: 'connection',
     summary:
-      'Hands a process of this session over to the server: it outlives the session, and the caller’s other connections can attach to it.',
+      'Transfers a process of this session to the server: it outlives the session, and the caller’s other connections can attach to it.',
     params: releaseParams,
     result: releaseResult,
   },
   'process/restart': {
     family: 'connection',
     summary:
-      'Ends a released process, unless it has ended, and starts the same again under its id: command, folder, environment, streams, time limits and notes. Answered when the new one runs.',
+      'Ends a released process, unless it has already ended, and starts it again under the same id with the same command, working directory, environment, streams, time limits and metadata. Replies when the new process is running.',
     params: restartParams,
     result: v.object({ processId, pid }),
   },
   'process/forget': {
     family: 'session',
-    summary: 'Forgets a closed process and its output at once, so that its id is free. One that has not closed is refused.',
+    summary: 'Forgets a closed process and its output at once, so that its id is free. Fails if it has not closed.',
     params: v.object(byProcessId),
     result: v.object({ forgotten: v.pipe(v.boolean(), v.description('false: there was no such process')) }),
   },
   'environment/info': {
     family: 'session',
-    summary: 'Shell, folders, platform and capabilities of the machine.',
+    summary: 'Returns the shell, directories, platform and capabilities of the machine.',
     params: v.nullish(empty),
     result: environmentInfo,
   },
   'environment/status': {
     family: 'session',
-    summary: 'Health; answered at once whatever else is going on.',
+    summary: 'Health check. Replies at once, regardless of other work.',
     params: v.nullish(empty),
     result: v.object({ status: v.literal('ready') }),
   },
@@ -223,7 +223,7 @@ export const requests = {
   },
   'command/exec/write': {
     family: 'command',
-    summary: 'Writes to, or ends, the stdin of a running command.',
+    summary: 'Writes to the stdin of a running command, or closes it.',
     params: commandWriteParams,
     result: empty,
   },
@@ -248,7 +248,7 @@ export type Params<M extends Method> = v.InferOutput<Requests[M]['params']>;
 export type Result<M extends Method> = v.InferOutput<Requests[M]['result']>;
 export type Notification<N extends keyof Notifications> = v.InferOutput<Notifications[N]['params']>;
 
-/** What happens to one process, in order of `seq`. `closed` is always the last. */
+/** The events of one process, in order of `seq`. `closed` is always the last. */
 export type ProcessEvent =
   | ({ readonly type: 'output' } & Notification<'process/output'>)
   | ({ readonly type: 'exited' } & Notification<'process/exited'>)

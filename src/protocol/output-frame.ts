@@ -1,6 +1,6 @@
-// process/output as it goes out: as JSON, or as bytes for peers that agreed to it, which saves a base64 of every chunk.
+// Encodes process/output as JSON, or as binary for peers that agreed to it, which saves base64 for every chunk.
 //
-// The bytes:
+// The binary frame:
 //
 //   0  u8   stream: 0 stdout, 1 stderr, 2 pty
 //   1  u16  length of the process id in bytes
@@ -11,17 +11,17 @@
 import type { Notification } from './methods.js';
 import { type ProcessId, asProcessId } from './ids.js';
 
-/** A chunk as a binary frame carries it. */
+/** The contents of a binary frame. */
 export type Output = Notification<'process/output'>;
 
 const streams = ['stdout', 'stderr', 'pty'] as const;
 const headerBytes = 15;
 const high = 2 ** 32;
 
-/** An id may begin with a byte order mark, which is a part of it. */
+/** An id may begin with a byte order mark, which is part of the id. */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The JSON of one process's chunks, in parts: the chunk stays as it is, since the channel makes base64 of it on its way out. */
+/** The JSON messages for one process's chunks, in parts: the chunk stays as bytes, because the channel encodes it when sending. */
 export class OutputMessages {
   readonly #head: string;
 
@@ -35,7 +35,7 @@ export class OutputMessages {
   }
 }
 
-/** The frames of one process, each up to its chunk, which follows as it is. */
+/** The heads of one process's frames; the chunk follows each head unchanged. */
 export class OutputFrameHeads {
   readonly #id: Uint8Array;
 
@@ -57,7 +57,7 @@ export class OutputFrameHeads {
   }
 }
 
-/** Undefined for bytes that are no such frame. The chunk is a view on the frame. */
+/** Undefined if the bytes are not such a frame. The chunk is a view on the frame. */
 export function decodeOutputFrame(frame: Uint8Array): Output | undefined {
   if (frame.length < headerBytes) return undefined;
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);

@@ -1,20 +1,20 @@
-// The words about processes: what to start, what came out of it, how it ended. Pure data.
+// Schemas for processes: what to start, what it wrote, how it ended. Pure data.
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { limit, processId, seq } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
 
-/** Longest path in characters: Linux takes 4 096 bytes, each up to three characters in a file: URI. */
+/** Longest path in characters: Linux accepts 4 096 bytes, each of which takes up to three characters in a file: URI. */
 const pathLength = 16 * 1024;
 export const path = v.pipe(v.string(), v.maxLength(pathLength));
 
-/** Globs in one list, and characters in one glob: each is tried on every variable. */
+/** Globs per list, and characters per glob. Limited because each is matched against every variable. */
 const globCount = 1_024;
 const globLength = 256;
 const globs = v.pipe(v.array(v.pipe(v.string(), v.maxLength(globLength))), v.maxLength(globCount));
 
-/** Rows and columns a terminal may have; the kernel keeps each in 16 bits. */
+/** Rows and columns of a terminal; the kernel stores each in 16 bits. */
 const side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
 export const size = v.object({ rows: side, cols: side });
 export type Size = v.InferOutput<typeof size>;
@@ -32,16 +32,16 @@ export const envPolicy = v.object({
   inherit: v.pipe(
     v.picklist(['all', 'core', 'none']),
     v.description(
-      'What to take from the server: everything, the core variables (PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG, LC_ALL, LC_CTYPE, LOGNAME, USER), or nothing',
+      'What to inherit from the server: everything, the core variables (PATH, SHELL, TMPDIR, TEMP, TMP, HOME, LANG, LC_ALL, LC_CTYPE, LOGNAME, USER), or nothing',
     ),
   ),
   ignoreDefaultExcludes: v.pipe(
     v.nullish(v.boolean()),
-    v.description('true also inherits names like *KEY*, *SECRET*, *TOKEN*, which are left out otherwise'),
+    v.description('true: also inherit variables whose names match *KEY*, *SECRET* or *TOKEN*, which are excluded otherwise'),
   ),
-  exclude: v.pipe(v.nullish(globs), v.description('Globs of names to leave out; case does not matter')),
+  exclude: v.pipe(v.nullish(globs), v.description('Globs of names to exclude; case does not matter')),
   set: v.pipe(v.nullish(mapOf(v.string())), v.description('Variables to set after the exclusions')),
-  includeOnly: v.pipe(v.nullish(globs), v.description('When not empty, only names that match one of these globs stay')),
+  includeOnly: v.pipe(v.nullish(globs), v.description('When not empty, only names that match one of these globs are kept')),
 });
 export type EnvPolicy = v.InferOutput<typeof envPolicy>;
 
@@ -54,7 +54,7 @@ export const preparedSpec = v.object({
   io,
   fd3: v.pipe(
     v.nullish(bytes),
-    v.description('What the program reads from descriptor 3, to its end: base64 of at most 4096 bytes. Closed when absent'),
+    v.description('Contents of descriptor 3, followed by end of file: base64 of at most 4096 bytes. Closed when absent'),
   ),
 });
 export type PreparedSpec = v.InferOutput<typeof preparedSpec>;
@@ -63,48 +63,48 @@ export const startParams = v.object({
   processId,
   argv: v.pipe(
     v.nullish(v.pipe(v.array(v.string()), v.readonly())),
-    v.description('Program and arguments, at most 2 MiB unless the server is set otherwise; required unless `prepared` is given'),
+    v.description('Program and arguments, at most 2 MiB unless configured otherwise; required unless `prepared` is given'),
   ),
-  cwd: v.pipe(v.nullish(path), v.description("Absolute path or file: URI; the server's own folder when absent")),
+  cwd: v.pipe(v.nullish(path), v.description("Absolute path or file: URI; the server's working directory when absent")),
   env: v.pipe(
     v.nullish(v.pipe(mapOf(v.string()), v.readonly())),
     v.description(
-      'Variables laid over the policy; without a policy, the whole environment. At most 2 MiB in all, unless the server is set otherwise',
+      'Variables applied on top of the policy; without a policy, the whole environment. At most 2 MiB in total, unless the server is configured otherwise',
     ),
   ),
   envPolicy: v.nullish(envPolicy),
   io: v.pipe(v.nullish(io), v.description('Pipes with stdin closed when absent')),
   tty: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pty", rows: 24, cols: 80}')),
   pipeStdin: v.pipe(v.nullish(v.boolean()), v.description('Short for io {kind: "pipe", stdin: "open"}')),
-  arg0: v.pipe(v.nullish(v.string()), v.description('What the program sees as its own name')),
+  arg0: v.pipe(v.nullish(v.string()), v.description('The name the program sees as its own (argv[0])')),
   prepared: v.pipe(
     v.nullish(preparedSpec),
-    v.description('A resolved command, instead of argv, cwd, env, envPolicy, io and arg0'),
+    v.description('A resolved command, in place of argv, cwd, env, envPolicy, io and arg0'),
   ),
-  timeoutMs: v.pipe(v.nullish(limit), v.description('The process is ended after this long, with reason timedOut')),
+  timeoutMs: v.pipe(v.nullish(limit), v.description('The process is ended after this time, with reason timedOut')),
   idleTimeoutMs: v.pipe(
     v.nullish(limit),
-    v.description('The process is ended after this long without output, with reason idleTimedOut'),
+    v.description('The process is ended after this time without output, with reason idleTimedOut'),
   ),
   forceAfterMs: v.pipe(
     v.nullish(limit),
     v.description(
-      'Grace between SIGTERM and SIGKILL whenever this process is ended and nobody names another; 2000 when absent. At most 4000 counts when it is ended with its connection, its session or the server',
+      'Grace between SIGTERM and SIGKILL whenever this process is ended without an explicit one; 2000 when absent. Limited to 4000 when it is ended with its connection, its session or the server',
     ),
   ),
   metadata: v.pipe(
     v.nullish(mapOf(v.unknown())),
-    v.description('The caller’s own notes; returned by process/list. At most 64 KiB as JSON, unless the server is set otherwise'),
+    v.description('Notes of the caller, returned by process/list. At most 64 KiB as JSON, unless configured otherwise'),
   ),
   restartable: v.pipe(
     v.nullish(v.boolean()),
     v.description(
-      'true: the server keeps what process/restart needs, the environment included, for as long as it knows the process. No reply has it',
+      'true: the server keeps what process/restart needs, including the environment, for as long as it knows the process. No reply contains it',
     ),
   ),
   retry: v.pipe(
     v.nullish(v.boolean()),
-    v.description('This start may have arrived before: a process with this id and the same argv is taken for the one meant'),
+    v.description('This start may have arrived before: a process with this id and the same argv counts as its result'),
   ),
   sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
   networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
@@ -141,21 +141,21 @@ const resourceUse = v.object({
   systemMs: v.number(),
   maxRssBytes: v.pipe(
     v.optional(v.pipe(v.number(), v.integer())),
-    v.description("Absent when it was no more than the server's own, which the kernel counts in"),
+    v.description("Absent when it was not larger than the server's own, which the kernel includes in the figure"),
   ),
 });
 export type ResourceUse = v.InferOutput<typeof resourceUse>;
 
 const endingFacts = {
-  reason: v.pipe(endReason, v.description('Why it ended: by itself, or what ended it')),
+  reason: v.pipe(endReason, v.description('Why it ended: exited on its own, or what ended it')),
   outputComplete: v.pipe(v.boolean(), v.description('true when everything the process wrote has been read')),
-  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Output bytes already forgotten to stay within retention')),
+  droppedBytes: v.pipe(v.number(), v.integer(), v.description('Output bytes already dropped to stay within the retention limit')),
   startedAt: v.pipe(v.number(), v.description('Milliseconds since the Unix epoch')),
   endedAt: v.pipe(v.number(), v.description('Milliseconds since the Unix epoch')),
   resources: v.optional(resourceUse),
 };
 
-/** How a process ended. What was not seen is `lost`, never code 0. */
+/** How a process ended. An end that was not observed is `lost`, never code 0. */
 export const ending = v.variant('kind', [
   v.object({ kind: v.literal('code'), code: v.pipe(v.number(), v.integer()), ...endingFacts }),
   v.object({ kind: v.literal('signal'), signal: v.string(), ...endingFacts }),
@@ -168,7 +168,7 @@ export const chunk = v.object({ seq, stream, chunk: bytes });
 export type Chunk = v.InferOutput<typeof chunk>;
 
 const exitFacts = {
-  exitCode: v.pipe(v.number(), v.integer(), v.description('Its own code; 128+N for signal N; -1 when the end was not seen')),
+  exitCode: v.pipe(v.number(), v.integer(), v.description('Exit code; 128+N for signal N; -1 when the end was not observed')),
   signal: v.pipe(v.optional(v.string()), v.description('Name of the signal that ended it')),
   sandboxDenied: v.boolean(),
   ending,
@@ -177,7 +177,7 @@ const exitFacts = {
 const missing = {
   droppedBytes: v.pipe(
     v.optional(v.number()),
-    v.description('Bytes missing just before it, because they were no longer retained; absent when none are'),
+    v.description('Bytes missing just before this, because they were no longer retained; absent when none are missing'),
   ),
 };
 
@@ -189,23 +189,23 @@ export const closedEvent = v.object({
   ...missing,
   survivors: v.pipe(
     v.optional(v.array(v.number())),
-    v.description('Pids of the tree that could not be ended; absent when there are none'),
+    v.description('Pids of processes in the tree that could not be ended; absent when there are none'),
   ),
 });
 
-/** Neither has a number: both are about the start, not about what the process did. */
+/** Neither has a sequence number: both are about the start, not about what the process did. */
 export const startedEvent = v.object({ processId, pid: v.pipe(v.number(), v.description('Operating-system pid')) });
 export const failedEvent = v.object({
   processId,
-  problem: v.pipe(v.string(), v.description('The message of the error that answers the request')),
+  problem: v.pipe(v.string(), v.description('The message of the error reply')),
   failure: v.pipe(v.optional(spawnFailure), v.description('Why the command never ran; absent when the request was refused')),
 });
 
-/** Beside a cursor. */
+/** Accompanies the cursor `afterSeq`. */
 export const afterBytes = v.pipe(
   v.nullish(seq),
   v.description(
-    'Bytes of all streams up to and including afterSeq, missing ones too: with it what is said to be missing is exact, also when that number is no longer retained',
+    'Bytes of all streams up to and including afterSeq, including missing ones: makes droppedBytes exact even when that number is no longer retained',
   ),
 );
 
@@ -213,19 +213,19 @@ export const page = v.object({
   chunks: v.array(v.object({ ...chunk.entries, ...missing })),
   nextSeq: v.pipe(
     seq,
-    v.description('Read on after nextSeq - 1. The next number that the process will use, unless maxBytes ended the page earlier'),
+    v.description('Continue after nextSeq - 1. The next number that the process will use, unless maxBytes ended the page early'),
   ),
-  nextBytes: v.pipe(seq, v.description('Bytes of all streams before nextSeq, missing ones too: afterBytes of the next read')),
-  firstSeq: v.pipe(v.optional(seq), v.description('Given when output was dropped: the first chunk after the first hole')),
+  nextBytes: v.pipe(seq, v.description('Bytes of all streams before nextSeq, even missing ones: afterBytes of the next read')),
+  firstSeq: v.pipe(v.optional(seq), v.description('Present when output was dropped: the first chunk after the first gap')),
   droppedBytes: v.pipe(
     v.number(),
     v.integer(),
-    v.description('Bytes missing between afterSeq and nextSeq, in one hole or several; 0 when nothing is missing'),
+    v.description('Bytes missing between afterSeq and nextSeq, in one gap or several; 0 when nothing is missing'),
   ),
-  exited: v.pipe(v.boolean(), v.description('true when the process has ended and this page has the last chunk so far')),
+  exited: v.pipe(v.boolean(), v.description('true when the process has ended and this page contains the last chunk so far')),
   exitCode: v.pipe(v.nullable(v.pipe(v.number(), v.integer())), v.description('null unless exited is true')),
   signal: v.optional(v.string()),
-  closed: v.pipe(v.boolean(), v.description('true when this page has the last chunk and no more can come')),
+  closed: v.pipe(v.boolean(), v.description('true when this page contains the last chunk and no more can follow')),
   failure: v.nullable(v.string()),
   sandboxDenied: v.boolean(),
 });
@@ -233,7 +233,7 @@ export type Page = v.InferOutput<typeof page>;
 
 const retainedStream = v.object({
   head: v.pipe(bytes, v.description('The first bytes')),
-  tail: v.pipe(bytes, v.description('The last bytes; continues the head when nothing was dropped')),
+  tail: v.pipe(bytes, v.description('The last bytes; directly follows the head when nothing was dropped')),
   truncated: v.boolean(),
   droppedBytes: v.pipe(v.number(), v.integer(), v.description('Bytes missing between head and tail')),
 });
@@ -254,15 +254,15 @@ export type Snapshot = v.InferOutput<typeof snapshot>;
 
 export const processStatus = v.object({
   processId,
-  sessionId: v.pipe(v.optional(v.string()), v.description('Session that owns it; given when more than one was asked for')),
-  pid: v.pipe(v.number(), v.description('Operating-system pid of the leader; may belong to another process once it has exited')),
+  sessionId: v.pipe(v.optional(v.string()), v.description('Session that owns it; present when several were requested')),
+  pid: v.pipe(v.number(), v.description('Operating-system pid of the leader; may be reused once the leader has exited')),
   argv: v.array(v.string()),
   cwd: v.string(),
   io,
   state: v.pipe(v.picklist(['running', 'exited', 'closed']), v.description('exited: it ended; closed: its last output was read')),
   startedAt: v.number(),
   nextSeq: seq,
-  outputBytes: v.pipe(v.number(), v.description('Bytes written so far, dropped ones included')),
+  outputBytes: v.pipe(v.number(), v.description('Bytes written so far, including dropped ones')),
   ending: v.optional(ending),
   metadata: v.optional(mapOf(v.unknown())),
 });

@@ -1,4 +1,4 @@
-// Raw parameters -> checked ones, by the table. Used on both sides of a wire and without one, so a wrong call gets the same error everywhere.
+// Validates raw parameters against the table. Used on both sides of the wire and in-process, so a wrong call gets the same error everywhere.
 
 import * as v from 'valibot';
 import { shownText, shownValue } from '../base/shown-value.js';
@@ -7,14 +7,14 @@ import { type Method, type Notification, type Params, requests } from './methods
 import { notifications } from './notifications.js';
 import { type Described, memberOf, ruleOf } from './rule-words.js';
 
-/** The method's parameters, or an error that names the wrong member, what it must be and what it is. */
+/** Returns the method's parameters, or throws an error that names the wrong member, what was expected and what it is. */
 export function readParams<M extends Method>(method: M, params: unknown): Params<M> {
   const parsed = v.safeParse(requests[method].params, params, firstIssue);
   if (!parsed.success) throw invalid({ schema: requests[method].params, value: params, root: 'params' }, parsed.issues[0]);
   return parsed.output;
 }
 
-/** The same for a notification of the client's. */
+/** The same for a notification. */
 export function readNotification<N extends keyof typeof notifications>(method: N, params: unknown): Notification<N> {
   const parsed = v.safeParse(notifications[method].params, params, firstIssue);
   if (!parsed.success) throw invalid({ schema: notifications[method].params, value: params, root: 'params' }, parsed.issues[0]);
@@ -33,7 +33,7 @@ const firstIssue = { abortEarly: true };
 interface Checked {
   readonly schema: v.GenericSchema;
   readonly value: unknown;
-  /** The name of the whole, for a problem that is not within one member. */
+  /** The name of the whole value, for a problem that is not in one member. */
   readonly root: 'params' | 'options';
 }
 
@@ -41,7 +41,7 @@ function invalid({ schema, value, root }: Checked, issue: v.BaseIssue<unknown>) 
   const path = issue.path ?? [];
   const last = path.at(-1);
   const place = last === undefined ? root : path.map(step).join('').replace(/^\./, '');
-  // mapOf and misnamed options word their own rule; valibot's messages begin with "Invalid".
+  // mapOf and misnamed options supply their own rule text; valibot's messages begin with "Invalid".
   const rule = issue.message.startsWith('expected ') ? issue.message : `expected ${ruleOf(schemaAt(schema, path))}`;
   const got = shownValue(last === undefined ? value : last.value);
   return execError('invalidParams', { problem: `${place}: ${rule}, got ${got}` });
@@ -51,7 +51,7 @@ function schemaAt(schema: Described, path: readonly v.IssuePathItem[]): Describe
   return path.reduce((holder, { key, input }) => memberOf(holder, key, input) ?? holder, schema);
 }
 
-/** `.rows` for a plain name, `[0]` for an item, `["a b"]` for any other name. */
+/** `.rows` for an identifier, `[0]` for an array item, `["a b"]` for any other name. */
 function step({ type, key }: v.IssuePathItem): string {
   if (type === 'array') return `[${String(key)}]`;
   const name = String(key);

@@ -1,6 +1,6 @@
-// What a schema takes, in words: the rule that an error names. Read from the schema itself, so that no member can be without one.
+// Describes in words what a schema accepts, for error texts. Derived from the schema itself, so that every member has a description.
 
-/** The parts of a valibot schema or action that the words are made from. Which members are present depends on the type. */
+/** The parts of a valibot schema or action that the text is made from. Which members are present depends on the type. */
 export interface Described {
   readonly type: string;
   readonly expects?: string | null;
@@ -18,7 +18,7 @@ export interface Described {
   readonly metadata?: unknown;
 }
 
-/** Such as "an integer from 1 to 65535" or `"open" or "closed"`. */
+/** For example, "an integer from 1 to 65535" or `"open" or "closed"`. */
 export function ruleOf(schema: Described): string {
   const bare = unwrapped(schema);
   const demands = demandsOf(bare);
@@ -46,11 +46,11 @@ export function ruleOf(schema: Described): string {
     case 'custom':
       return typeof bare.message === 'string' ? bare.message : 'another value';
     default:
-      return bare.expects ?? 'another value'; // valibot's own word for it
+      return bare.expects ?? 'another value'; // valibot's own description
   }
 }
 
-/** The schema of the member `key` of `holder`, which was to be of this schema. */
+/** The schema of the member `key` of `holder`, a value that is checked against `schema`. */
 export function memberOf(schema: Described, key: unknown, holder: unknown): Described | undefined {
   const bare = unwrapped(schema);
   const name = String(key);
@@ -108,7 +108,7 @@ function objectRule({ entries = {} }: Described): string {
       )}`;
 }
 
-/** A variant as one would write it: `{kind: "pty", rows, cols}`. */
+/** A variant as it would be written: `{kind: "pty", rows, cols}`. */
 function formOf({ entries = {} }: Described): string {
   const required = Object.entries(entries).filter(([, entry]) => !isOptional(entry));
   const members = required.map(([name, { type, literal }]) =>

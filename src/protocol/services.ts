@@ -1,4 +1,4 @@
-// The method table as what it offers: one function for each method, grouped by who implements it.
+// The method table as service types: one function per method, grouped by implementer.
 
 import { type Method, type Notifications, type Params, type Requests, type Result, requests } from './methods.js';
 import { notifications } from './notifications.js';
@@ -10,18 +10,18 @@ export type CommandMethod = { [M in Method]: Requests[M]['family'] extends 'comm
 export type CommandService = { readonly [M in CommandMethod]: (params: Params<M>) => Promise<Result<M>> };
 
 /**
- * Everything that can be asked of a session, implemented by the server's handlers and by the client's stub alike.
+ * All methods of a session, implemented by both the server's handlers and the client's stub.
  * Calls for one process take effect in the order they are made.
  */
 export type ExecService = { readonly [M in SessionMethod]: (params: Params<M>) => Promise<Result<M>> };
 
-/** `initialize` opens the session that all others need. */
+/** All methods except `initialize`, which opens the session that the others need. */
 export type ConnectionMethod = Exclude<Method, 'initialize'>;
 
-/** Everything that can be asked over a connection that was greeted: of its session, of itself, and one-shot commands. */
+/** All methods available on an initialized connection: those of its session, its own, and one-shot commands. */
 export type ConnectionService = { readonly [M in ConnectionMethod]: (params: Params<M>) => Promise<Result<M>> };
 
-/** What a client says without an answer once it was greeted; `initialized` belongs to the greeting. */
+/** Notifications a client sends after the handshake; `initialized` is part of the handshake. */
 export type ClientNotification = Exclude<
   { [N in keyof Notifications]: Notifications[N]['from'] extends 'client' ? N : never }[keyof Notifications],
   'initialized'

@@ -1,4 +1,4 @@
-// The words about sessions and the machine behind them.
+// Schemas for sessions and for the machine that runs them.
 
 import * as v from 'valibot';
 import { limit, processId, seq, sessionId, shortName } from './ids.js';
@@ -14,7 +14,7 @@ export const environmentInfo = v.object({
   userHomeDir: v.pipe(v.string(), v.description('file: URI')),
   platformOs: v.string(),
   executorVersion: v.string(),
-  serverPid: v.pipe(v.optional(v.pipe(v.number(), v.integer())), v.description('Of the server, on its machine')),
+  serverPid: v.pipe(v.optional(v.pipe(v.number(), v.integer())), v.description('Pid of the server on its machine')),
   capabilities: mapOf(v.boolean()),
 });
 export type EnvironmentInfo = v.InferOutput<typeof environmentInfo>;
@@ -23,32 +23,32 @@ export const initializeParams = v.object({
   clientName: shortName,
   resumeSessionId: v.pipe(
     v.nullish(shortName),
-    v.description('Present, null included: the session survives a lost connection. A value: resume that session'),
+    v.description('When present, even as null, the session survives a lost connection. A string resumes that session'),
   ),
   takeover: v.pipe(v.nullish(v.boolean()), v.description('Resume the session even while another connection holds it')),
   cursors: v.pipe(
     v.nullish(mapOf(seq)),
     v.description(
-      'When resuming: the last number seen of each process; its events go on after that. Without an entry they go on live',
+      'When resuming: the last number seen of each process; its events continue after that. Without an entry, only new events are sent',
     ),
   ),
   capabilities: v.pipe(
     v.nullish(
       optionalMembers({
-        binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may come as binary frames')),
+        binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may be sent as binary frames')),
         acks: v.pipe(
           v.nullish(v.boolean()),
-          v.description('The client sends process/ack; what it has not acknowledged is kept for it, also while it is away'),
+          v.description(
+            'The client sends process/ack; the server keeps what it has not acknowledged, even while it is disconnected',
+          ),
         ),
         startEvents: v.pipe(
           v.nullish(v.boolean()),
-          v.description(
-            'process/started and process/failed are sent; without it they are not, because other clients do not know them',
-          ),
+          v.description('process/started and process/failed are sent. They are opt-in because other clients do not know them'),
         ),
       }),
     ),
-    v.description('What the client can do beyond the plain protocol'),
+    v.description('What the client supports beyond the basic protocol'),
   ),
 });
 
@@ -60,13 +60,13 @@ export const initializeResult = v.object({
   forgotten: v.pipe(
     v.optional(v.array(processId)),
     v.description(
-      'When resuming: those of the cursors whose processes the session does not know. Nothing more will come of them',
+      'When resuming: the process ids in `cursors` that the session does not know. No more events will follow for them',
     ),
   ),
   lastSeqs: v.pipe(
     v.optional(mapOf(seq)),
     v.description(
-      'When resuming: the last number so far of each process among the cursors. What comes up to it was written while the client was away',
+      'When resuming: the last number so far of each process in `cursors`. Events up to it happened while the client was disconnected',
     ),
   ),
 });
@@ -78,16 +78,16 @@ export const attachParams = v.object({
   sessionId: owner,
   afterSeq: v.pipe(
     v.nullish(seq),
-    v.description('Replay what is retained after this number, which the process has come to, then go on live'),
+    v.description('Replay retained events after this number, which the process must have reached, then continue live'),
   ),
   afterBytes,
   role: v.pipe(
     v.nullish(v.picklist(['watch', 'drive'])),
-    v.description('A driver may write, resize and signal; a watcher only sees'),
+    v.description('A driver may write, resize and signal; a watcher only reads. watch when absent'),
   ),
   follow: v.pipe(
     v.nullish(v.boolean()),
-    v.description('false: no notifications, only the right to call the methods of the role'),
+    v.description('false: send no notifications, only allow calling the methods of the role'),
   ),
 });
 
@@ -95,19 +95,19 @@ export const releaseParams = v.object({
   processId,
   replace: v.pipe(
     v.nullish(v.picklist(['ended'])),
-    v.description('ended: a closed process that was released under the same id is forgotten for it; refused when absent'),
+    v.description('ended: forget a closed process that was released under the same id. When absent, such an id is refused'),
   ),
   keepMs: v.pipe(
     v.nullish(limit),
     v.description(
-      'How long it stays readable once it has closed; 0: it is forgotten at once. As long as the server is set to when absent, which is also the most',
+      'How long it stays readable after it has closed; 0: it is forgotten at once. The server’s setting when absent, which is also the maximum',
     ),
   ),
 });
 
 export const releaseResult = v.object({
-  sessionId: v.pipe(v.string(), v.description('The session that owns it from now on')),
-  replaced: v.pipe(v.optional(v.boolean()), v.description('true when an ended process was forgotten for it')),
+  sessionId: v.pipe(v.string(), v.description('The session that owns the process from now on')),
+  replaced: v.pipe(v.optional(v.boolean()), v.description('true when an ended process was forgotten to make way for it')),
 });
 
 export const restartParams = v.object({
@@ -115,6 +115,6 @@ export const restartParams = v.object({
   sessionId: owner,
   timeoutMs: v.pipe(
     v.nullish(limit),
-    v.description('Grace between SIGTERM and SIGKILL; what the process was started with when absent'),
+    v.description('Grace between SIGTERM and SIGKILL; the one the process was started with when absent'),
   ),
 });

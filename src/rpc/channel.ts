@@ -1,34 +1,31 @@
-// An ordered two-way pipe of messages. Knows no methods, no ids and no JSON; framing and sockets are the transport's business.
+// An ordered two-way pipe of messages. Knows no methods, ids or JSON; the transport handles framing and sockets.
 
 import type { MessageParts } from './json-parts.js';
 
 export interface Channel {
-  /** Who is at the other end, for logs: an address, never a secret. */
+  /** Identifies the peer in logs: an address, never a secret. */
   readonly peer: string;
   /** Call once, before anything can arrive. */
   listen(listener: ChannelListener): void;
   /**
-   * Sends one message: the text of a JSON value without line feeds. False when the peer lags, and bulk senders then await
-   * `drained`; also false when the channel has closed.
+   * Sends one message: the text of a JSON value without line feeds. Returns false when the peer lags, in which case bulk senders should
+   * await `drained`; also false when the channel has closed.
    */
   send(text: string): boolean;
-  /** The same for a message in parts. Bytes may change as soon as it has returned. */
+  /** Like `send`, for a message in parts. The bytes may be reused as soon as it returns. */
   sendParts(parts: MessageParts): boolean;
-  /** Sends one binary frame, which both sides must have agreed to. False as for `send`; the bytes may change as soon as it has returned. */
+  /** Sends one binary frame, which both sides must have agreed to. Returns false as `send` does; the bytes may be reused as soon as it returns. */
   sendBinary(...frame: BinaryParts): boolean;
-  /** Resolves when the peer has caught up, or the channel has closed. */
+  /** Resolves when the peer has caught up or the channel has closed. */
   drained(): Promise<void>;
-  /** Bytes sent that the operating system has not taken yet. */
+  /** Bytes that were sent but not yet accepted by the operating system. */
   readonly queuedBytes: number;
-  /** Stop and go on taking messages from the peer; what it sends meanwhile waits in the socket. */
+  /** Stop and resume reading from the peer; while paused, its messages wait in the socket. */
   pause(): void;
   resume(): void;
-  /**
-   * Lets what was sent go out, then closes. Closing twice is fine. A `goodbye` tells the peer that this side will not be back, where the
-   * channel has a way to say so.
-   */
+  /** Flushes what was sent, then closes. Idempotent. A `goodbye` tells the peer not to reconnect, if the channel can convey that. */
   close(problem?: string, sense?: 'goodbye'): void;
-  /** Resolves once, when nothing more can be sent, and everything received was taken or is not wanted any more. */
+  /** Resolves once nothing more can be sent and every received message has been delivered or is no longer wanted. */
   readonly closed: Promise<ChannelEnd>;
 }
 
@@ -37,15 +34,15 @@ export type BinaryParts = readonly [head: Uint8Array, body?: Uint8Array];
 
 export interface ChannelListener {
   message(text: string): void;
-  /** The frame may be a view on something larger: whoever keeps it copies it. */
+  /** The frame may be a view on a larger buffer; copy it to keep it. */
   binary(frame: Uint8Array): void;
-  /** Something came that is no message: too long, not UTF-8, not framed. The channel goes on when it can. */
+  /** Received data that is not a message: too long, not UTF-8, or badly framed. The channel continues if it can. */
   unreadable(problem: string): void;
 }
 
-/** Why a channel ended; `problem` is absent when either side closed it in good order. */
+/** Why a channel ended; `problem` is absent when either side closed it normally. */
 export interface ChannelEnd {
   readonly problem?: string;
-  /** The peer said goodbye: to open another channel to it would be in vain. */
+  /** The peer said goodbye, so reconnecting would fail. */
   readonly isFinal?: boolean;
 }

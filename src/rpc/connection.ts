@@ -1,4 +1,4 @@
-// A channel with calls paired to replies. Hands inbound calls to one function, in the order they came; knows no method by name.
+// Matches calls to replies over a channel. Passes inbound calls to one function in arrival order; knows no method by name.
 
 import type { Clock, Timer } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
@@ -9,30 +9,30 @@ import { type Envelope, type JsonLimits, type RequestId, readEnvelope } from './
 import { CallTimeoutError, ConnectionClosedError, RpcError, type RpcErrorBody } from './rpc-error.js';
 
 export interface ConnectionLimits extends JsonLimits {
-  /** Requests of the peer that are being worked on; more are refused. */
+  /** Requests from the peer that may be in progress at once; more are refused. */
   readonly maxInFlight: number;
 }
 
-/** The answer to a request, and what may only happen once it is on its way. */
+/** The result of a request, and an action to run only after it has been sent. */
 export interface Reply<T = unknown> {
   readonly result: T;
   readonly afterReply?: (() => void) | undefined;
 }
 
-/** What a connection does with what arrives. */
+/** Handlers for inbound messages. */
 export interface Inbound {
-  /** Takes effect before its first await, so that order holds. */
+  /** Must take effect before its first await, so that requests keep their order. */
   request(method: string, params: unknown): Promise<Reply>;
   notification(method: string, params: unknown): void;
   binary(frame: Uint8Array): void;
-  /** Turns whatever was thrown into what the peer may see. */
+  /** Converts a thrown value into the error the peer may see. */
   errorBody(error: unknown): RpcErrorBody;
 }
 
-/** Answers queued for a peer before the next one waits, not even encoded. Far above what a peer that reads ever has queued. */
+/** Replies queued for a peer before further ones wait, not yet encoded. Far more than a peer that reads ever has queued. */
 const queuedReplyBytes = 4 * 1024 * 1024;
 
-/** The id that answers what had none. */
+/** The id of error replies to messages that had none. */
 const noId = -1;
 
 interface Pending {
@@ -117,15 +117,15 @@ export class Connection {
 
   #onRequest({ id, method, params }: Envelope & { kind: 'request' }, inbound: Inbound): void {
     if (this.#inFlight >= this.#limits.maxInFlight) {
-      const message = `${this.#limits.maxInFlight} requests are in flight already; wait for an answer before sending more`;
+      const message = `${this.#limits.maxInFlight} requests are already in flight; wait for a reply before sending more`;
       return this.#sendError(id, { code: rpcCodes.tooManyRequests, message });
     }
     this.#inFlight += 1;
     inbound
       .request(method, params)
       .then(async ({ result, afterReply }) => {
-        // Asked again in the very step that sends: many wait, and each that sends may leave no room for the next.
-        while (this.#isStuffed) await this.#channel.drained();
+        // Checked again right before sending: many replies may wait, and each one sent may fill the queue again.
+        while (this.#isBacklogged) await this.#channel.drained();
         this.#send({ id, result: result ?? null });
         afterReply?.();
       })
@@ -133,14 +133,14 @@ export class Connection {
       .finally(() => (this.#inFlight -= 1));
   }
 
-  /** A peer that asks and does not read its answers waits for them, in no more memory than this. What it asked for was done. */
-  get #isStuffed(): boolean {
+  /** Bounds the memory for a peer that sends requests but does not read the replies: the replies wait, although the requests took effect. */
+  get #isBacklogged(): boolean {
     return !this.#isClosed && this.#channel.queuedBytes > queuedReplyBytes;
   }
 
   #settle(id: RequestId, settle: (answer: Deferred<unknown>) => void): void {
     const pending = this.#pending.get(id);
-    // An error without a request of ours tells of a message the peer could not read; nobody waits for it.
+    // An error for no request of ours reports a message that the peer could not read; no caller waits for it.
     if (pending === undefined) return;
     this.#pending.delete(id);
     pending.timer?.cancel();
@@ -157,14 +157,14 @@ export class Connection {
 
   #sendError(id: RequestId, error: RpcErrorBody): void {
     this.#send({ id, error });
-    if (this.#isStuffed && !this.#isHeld) void this.#holdPeer();
+    if (this.#isBacklogged && !this.#isHeld) void this.#holdPeer();
   }
 
-  /** Nothing limits how much a peer can have refused: one that does not read that is not read either. */
+  /** Error replies count against no limit, so stop reading from a peer that does not read them. */
   async #holdPeer(): Promise<void> {
     this.#isHeld = true;
     this.#channel.pause();
-    while (this.#isStuffed) await this.#channel.drained();
+    while (this.#isBacklogged) await this.#channel.drained();
     this.#isHeld = false;
     this.#channel.resume();
   }

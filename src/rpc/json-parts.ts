@@ -1,25 +1,25 @@
-// The JSON of a value that holds bytes, in parts: text, and bytes that become base64 only where the message is put together. Integers that
-// a number cannot hold are BigInts, and are written digit for digit.
+// Serializes a value that contains bytes to JSON in parts: text, and bytes that become base64 only where the message is assembled.
+// Integers too large for a number are BigInts, and are written digit for digit.
 
 import { encodeBase64 } from '../base/base64.js';
 
-/** The text of a message, in this order: text as it is, bytes as base64. */
+/** The parts of a message in order: strings are sent as they are, bytes as base64. */
 export type MessageParts = readonly (string | Uint8Array)[];
 
-/** As JSON.stringify, but for bytes and BigInts. Text that has no bytes in between is one part. */
+/** Like JSON.stringify, but supports bytes and BigInts. Text without bytes in between is one part. */
 export function jsonParts(value: object): MessageParts {
-  if (!isBeyondJson(value)) return [JSON.stringify(value)]; // nearly all, at half the cost
+  if (!isBeyondJson(value)) return [JSON.stringify(value)]; // almost every message, at half the cost
   const writer = new PartsWriter();
   writer.add(value);
   return writer.parts();
 }
 
-/** The text that the parts stand for. */
+/** The complete text of the message. */
 export function joinParts(parts: MessageParts): string {
   return parts.map((part) => (typeof part === 'string' ? part : encodeBase64(part))).join('');
 }
 
-/** Whether it holds what JSON.stringify cannot write. */
+/** Whether it contains something that JSON.stringify cannot write. */
 function isBeyondJson(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return typeof value === 'bigint';
   if (value instanceof Uint8Array) return true;

@@ -1,8 +1,8 @@
-// The text of one message -> exactly one kind of envelope. JSON-RPC shapes without the `jsonrpc` member.
+// Parses the text of one message into exactly one kind of envelope: JSON-RPC shapes without the `jsonrpc` member.
 
 import type { RpcErrorBody } from './rpc-error.js';
 
-/** A BigInt where a number would lose digits. */
+/** A BigInt if a number would lose digits. */
 export type RequestId = string | number | bigint;
 
 export type Envelope =
@@ -20,7 +20,7 @@ export interface JsonLimits {
 }
 
 export function readEnvelope(text: string, limits: JsonLimits): Envelope {
-  const bulk = bulkOf(text, limits);
+  const bulk = bulkProblem(text, limits);
   if (bulk !== undefined) return malformed(bulk);
   let message: unknown;
   try {
@@ -28,19 +28,19 @@ export function readEnvelope(text: string, limits: JsonLimits): Envelope {
   } catch (error) {
     return malformed(`not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
-  if (!isObject(message)) return malformed('a message is a JSON object');
-  const excess = excessOf(message, limits);
+  if (!isObject(message)) return malformed('a message must be a JSON object');
+  const excess = limitProblem(message, limits);
   if (excess !== undefined) return malformed(excess);
   const { method, params, error } = message;
   const id = isRounded(message['id']) ? exactId(text) : message['id'];
-  if (id !== undefined && !isRequestId(id)) return malformed('id must be a string or an integer of 64 bits');
+  if (id !== undefined && !isRequestId(id)) return malformed('id must be a string or a 64-bit integer');
   if (method !== undefined) {
     if (typeof method !== 'string') return malformed('method must be a string');
     return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params };
   }
-  if (id === undefined) return malformed('a message has a method or an id');
+  if (id === undefined) return malformed('a message must have a method or an id');
   if ('result' in message) return { kind: 'result', id, result: message['result'] };
-  return isErrorBody(error) ? { kind: 'error', id, error } : malformed('a reply has a result or an error with code and message');
+  return isErrorBody(error) ? { kind: 'error', id, error } : malformed('a reply needs a result or error with code and message');
 }
 
 function malformed(problem: string): Envelope {
@@ -55,12 +55,12 @@ function isRequestId(value: unknown): value is RequestId {
   return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
 }
 
-/** JSON.parse may have rounded it: to send it back could answer another request. */
+/** JSON.parse may have rounded it, and a reply with the rounded id could answer another request. */
 function isRounded(id: unknown): boolean {
   return typeof id === 'number' && Math.abs(id) > Number.MAX_SAFE_INTEGER;
 }
 
-/** The digits of the id as they stand in the text, or null when they are no integer of 64 bits, signed or not. */
+/** The id exactly as written in the text, or null when it is not a signed or unsigned 64-bit integer. */
 function exactId(text: string): bigint | null {
   const literal = lastMember(text, 'id');
   if (literal === undefined || !/^-?\d{1,20}$/.test(literal)) return null;
@@ -68,10 +68,10 @@ function exactId(text: string): bigint | null {
   return id >= -(2n ** 63n) && id < 2n ** 64n ? id : null;
 }
 
-/** What follows the name of a member: its value, or the beginning of it. */
+/** Matches the value of a member, or the beginning of it, after the name. */
 const memberValue = /\s*:\s*([^\s,}]*)/y;
 
-/** The value of a member of the outermost object as it is written; of the last one of this name, as JSON.parse has it. The text is JSON. */
+/** The literal value of a member of the outermost object. Of duplicates the last counts, as for JSON.parse. The text must be valid JSON. */
 function lastMember(text: string, name: string): string | undefined {
   let found: string | undefined;
   let depth = 0;
@@ -97,10 +97,10 @@ function isErrorBody(value: unknown): value is RpcErrorBody {
 const code = { quote: 0x22, comma: 0x2c, backslash: 0x5c, openList: 0x5b, closeList: 0x5d, openObject: 0x7b, closeObject: 0x7d };
 
 /**
- * What is too much about a long text before it is parsed, since parsing makes an object of every bracket: 64 MiB of them take gigabytes
- * and many seconds. Counts brackets and commas outside of strings, at most two for a value; a text too short for too many is not looked at.
+ * Checks the limits on a long text before it is parsed, because parsing creates an object for every bracket: 64 MiB of them take gigabytes
+ * and many seconds. Counts brackets and commas outside strings, at most two per value; a text too short to exceed the limit is not scanned.
  */
-function bulkOf(text: string, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
+function bulkProblem(text: string, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
   if (text.length <= 2 * jsonValues) return undefined;
   let depth = 0;
   let marks = 0;
@@ -108,7 +108,7 @@ function bulkOf(text: string, { jsonDepth, jsonValues }: JsonLimits): string | u
     const unit = text.charCodeAt(at);
     if (unit === code.quote) {
       at = endOfString(text, at);
-      if (at < 0) return undefined; // no JSON, as the parser will say
+      if (at < 0) return undefined; // not JSON, which the parser will report
     } else if (unit === code.closeList || unit === code.closeObject) {
       depth -= 1;
     } else if (unit === code.comma || unit === code.openList || unit === code.openObject) {
@@ -121,7 +121,7 @@ function bulkOf(text: string, { jsonDepth, jsonValues }: JsonLimits): string | u
   return undefined;
 }
 
-/** Where the string that begins here ends, or -1. */
+/** The index of the closing quote of the string that starts here, or -1. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end - 1;
@@ -139,8 +139,8 @@ function tooMany(jsonValues: number): string {
   return `message has more than ${jsonValues} values`;
 }
 
-/** What is too much about a message. Walks without recursion, so depth costs no stack. */
-function excessOf(message: object, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
+/** Checks the limits on a parsed message. Iterative, so that depth costs no stack. */
+function limitProblem(message: object, { jsonDepth, jsonValues }: JsonLimits): string | undefined {
   let values = 0;
   let level: object[] = [message];
   for (let depth = 1; level.length > 0; depth += 1) {

@@ -20,10 +20,10 @@ export class RpcError extends Error {
   }
 }
 
-/** The connection ended before the answer came: whether the call took effect is not known. */
+/** The connection ended before the reply arrived, so it is unknown whether the call took effect. */
 export class ConnectionClosedError extends Error {
   override readonly name = 'ConnectionClosedError';
-  /** The peer said that it will not be back. */
+  /** The peer announced that reconnecting would fail. */
   readonly isFinal: boolean;
 
   constructor(message: string, { isFinal = false }: { readonly isFinal?: boolean } = {}) {
@@ -32,7 +32,7 @@ export class ConnectionClosedError extends Error {
   }
 }
 
-/** The answer did not come in time; the connection may be fine. */
+/** The reply did not arrive in time; the connection itself may be fine. */
 export class CallTimeoutError extends Error {
   override readonly name = 'CallTimeoutError';
 }

@@ -1,5 +1,5 @@
-// The one way in: everything that can be asked by a caller that has a session, over a connection or from this program. Owns nothing but
-// what its caller has under way; the session owns the processes.
+// The single entry point for calls on a session, whether they arrive over a connection or from this program. Owns only the caller's
+// pending waits and one-shot commands; the session owns the processes.
 
 import type { ManagedProcess } from '../process/index.js';
 import {
@@ -20,18 +20,18 @@ import { type CommandStarted, Commands, type TellOutput } from './commands.js';
 import { createExecService, startProcess } from './exec-service.js';
 import type { Metrics } from './metrics.js';
 import { releaseProcess, requireRoom, restartProcess } from './released.js';
-import { type Session, isOverAfter, requireSeen } from './session.js';
+import { type Session, isFinalSeq, requireSeen } from './session.js';
 import type { Identity, SessionTable } from './session-table.js';
 import { Waits } from './waits.js';
 
-/** How the events of processes reach the caller. */
+/** How process events reach the caller. */
 export interface Delivery {
-  /** A process that the caller has started. Its events go out once the returned function is called. */
+  /** The caller has started this process. Its events are sent once the returned function is called. */
   started(target: ManagedProcess): () => void;
   startFailed(processId: ProcessId, error: unknown): void;
-  /** A process that the caller has attached to: of its own session, which then waits for it, or of another one. */
+  /** The caller has attached to this process. A process of its own session waits for it to read; one of another session does not. */
   attached(target: ManagedProcess, from: { readonly seq: number; readonly bytes: number; readonly isOwn: boolean }): () => void;
-  /** A process of the caller's own session whose end it has yet to confirm; also one that the session has forgotten. */
+  /** A process of the caller's own session whose end it has not acknowledged yet, even if the session has already forgotten it. */
   findUnconfirmed(processId: ProcessId): ManagedProcess | undefined;
   drop(processId: ProcessId): void;
   end(): void;
@@ -41,31 +41,31 @@ export interface AttachmentContext {
   readonly session: Session;
   readonly sessions: SessionTable;
   readonly identity: Identity;
-  /** Running processes over all sessions of one caller. */
+  /** Limit on running processes across all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
   readonly delivery: Delivery;
   readonly tellOutput: TellOutput;
   readonly metrics: Metrics;
-  /** Called with every process that was started, one-shot commands too. */
+  /** Called with every process that is started, including one-shot commands. */
   readonly onStarted: CommandStarted;
 }
 
-/** Has something done once the reply is on its way. */
+/** Registers an action to run once the reply has been sent. */
 type AfterReply = (act: () => void) => void;
 
-/** A method of the table without a handler here does not compile. */
+/** Typed so that a method in the table without a handler here does not compile. */
 type Handlers = {
   readonly [M in ConnectionMethod]: (params: Params<M>, afterReply: AfterReply) => Promise<Result<M>>;
 };
 
 /** A process of another session that this caller has attached to. */
 interface Guest {
-  /** Not kept for the guest's sake: a process that its owner has forgotten, and its output, are gone for all. */
+  /** Weak, so that a guest does not keep a process and its output alive after the owner has forgotten it. */
   readonly target: WeakRef<ManagedProcess>;
   readonly role: 'watch' | 'drive';
 }
 
-/** What a watcher may ask for. */
+/** Methods that the `watch` role may call. */
 const watcherMethods: ReadonlySet<ConnectionMethod> = new Set(['process/read', 'process/wait', 'process/snapshot']);
 
 export class Attachment {
@@ -112,7 +112,7 @@ export class Attachment {
     };
   }
 
-  /** Reads the parameters and calls the handler before it returns, so that calls keep their order. */
+  /** Reads the parameters and calls the handler synchronously, so that calls keep their order. */
   async call<M extends ConnectionMethod>(method: M, given: unknown): Promise<Reply<Result<M>>> {
     const params = readParams(method, given);
     let afterReply: (() => void) | undefined;
@@ -120,7 +120,7 @@ export class Attachment {
     return { result, afterReply };
   }
 
-  /** For a caller in this program. Its parameters are read as if they had come over a wire, and refused with the same errors. */
+  /** For a caller in this program. Its parameters are validated as on the wire and rejected with the same errors. */
   get service(): ConnectionService {
     const callOf = (method: ConnectionMethod) => [
       method,
@@ -130,11 +130,11 @@ export class Attachment {
         return result;
       },
     ];
-    // oxlint-disable-next-line typescript/no-unsafe-return -- the table meets dynamic names: one function for each of its methods
+    // oxlint-disable-next-line typescript/no-unsafe-return -- keyed by dynamic names: one function per method in the table
     return Object.fromEntries(Object.keys(requests).filter(isConnectionMethod).map(callOf));
   }
 
-  /** The caller has gone: ends what it waits for and the commands it runs. */
+  /** The caller has disconnected: ends its pending waits and its one-shot commands. */
   end(): void {
     this.#waits.end();
     this.#context.delivery.end();
@@ -173,7 +173,7 @@ export class Attachment {
     const seq = requireSeen(target, params.afterSeq ?? 0);
     if (!isOwn) this.#addGuest(processId, { target: new WeakRef(target), role });
     const bytes = target.log.bytesUpTo(seq, params.afterBytes ?? undefined);
-    if (params.follow !== false && !isOverAfter(target, seq)) afterReply(delivery.attached(target, { seq, bytes, isOwn }));
+    if (params.follow !== false && !isFinalSeq(target, seq)) afterReply(delivery.attached(target, { seq, bytes, isOwn }));
     return { process: target.status(), role, afterBytes: bytes };
   }
 
@@ -190,9 +190,9 @@ export class Attachment {
     return { processes };
   }
 
-  /** Those of the session that owns the process, when the call is about a guest and the role allows it. */
+  /** For a guest process, the handlers of the session that owns it, provided that the role allows the method. */
   #handlersFor(method: ConnectionMethod, params: object | null | undefined): Handlers {
-    // A start is about a process that does not exist yet.
+    // process/start names a process that does not exist yet.
     const isAboutProcess = isSessionMethod(method) && method !== 'process/start';
     const processId = isAboutProcess ? processIdIn(params) : undefined;
     const guest = processId === undefined ? undefined : this.#guests.get(processId);
@@ -200,7 +200,7 @@ export class Attachment {
     if (guest.role === 'watch' && !watcherMethods.has(method)) throw execError('watchOnly', { processId, method });
     const target = guest.target.deref();
     const { sessions, identity } = this.#context;
-    // Looked up each time: the process may have been released since.
+    // Looked up on every call, because the process may have been released to another session since.
     const owner = sessions.visibleTo(identity).find(({ processes }) => processes.find(processId) === target);
     if (target === undefined || owner === undefined) throw execError('processNotFound', { processId });
     return { ...this.#handlers, ...createExecService(owner, this.#waits) };

@@ -1,10 +1,10 @@
-// One stream of a one-shot command: the bytes up to a cap are passed on, the rest is counted and thrown away.
+// One stream of a one-shot command: bytes up to a cap are passed on, the rest are counted and discarded.
 
 import { joinBytes } from '../base/join-bytes.js';
 
 export interface Passed {
   readonly bytes: Uint8Array;
-  /** More came than the cap allows; nothing is passed on after this. */
+  /** The output exceeded the cap; nothing is passed on after this. */
   readonly capReached: boolean;
 }
 
@@ -16,7 +16,7 @@ export class CappedStream {
     this.#capBytes = capBytes;
   }
 
-  /** What of these bytes is within the cap; undefined when nothing is to be told. Output of exactly the cap has not reached it. */
+  /** The part of these bytes within the cap; undefined when there is nothing to report. Output of exactly the cap has not reached it. */
   pass(bytes: Uint8Array): Passed | undefined {
     const before = this.#totalBytes;
     this.#totalBytes += bytes.length;
@@ -28,13 +28,13 @@ export class CappedStream {
     return this.#totalBytes > this.#capBytes;
   }
 
-  /** Written in all. */
+  /** Bytes written in total, including those beyond the cap. */
   get totalBytes(): number {
     return this.#totalBytes;
   }
 }
 
-/** Keeps what is passed on, for a reply. */
+/** Collects the passed-on bytes for a reply. */
 export class KeptText {
   readonly #parts: Uint8Array[] = [];
 
@@ -42,7 +42,7 @@ export class KeptText {
     this.#parts.push(bytes);
   }
 
-  /** Invalid UTF-8 is replaced; a byte order mark stays. */
+  /** Invalid UTF-8 is replaced; a byte order mark is kept. */
   text(): string {
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(joinBytes(this.#parts));
   }

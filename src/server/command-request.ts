@@ -1,4 +1,4 @@
-// What a caller may write in command/exec -> what the process room understands, with the rules and the words of Codex's app-server.
+// Translates command/exec parameters into a spawn spec, with the rules and error texts of Codex's app-server.
 
 import path from 'node:path';
 import { type SpawnSpec, childEnvironment } from '../process/index.js';
@@ -7,11 +7,11 @@ import type { ExecPolicy } from './config.js';
 import { type Surroundings, nativePath } from './start-request.js';
 
 export interface CommandRequest {
-  /** Undefined: nobody can refer to the command while it runs. */
+  /** Undefined when no follow-up call can refer to the command. */
   readonly processId: ProcessId | undefined;
   readonly spec: SpawnSpec;
   readonly timeoutMs: number | undefined;
-  /** Bytes passed on per stream. */
+  /** Bytes passed on for each stream. */
   readonly capBytes: number;
   readonly isStdinStreamed: boolean;
   readonly isOutputStreamed: boolean;
@@ -22,11 +22,11 @@ const defaultCapBytes = 1024 * 1024;
 const defaultTimeoutMs = 10_000;
 const defaultSize = { rows: 24, cols: 80 };
 
-/** The kernel keeps rows and columns in 16 bits. */
+/** The kernel stores rows and columns in 16 bits each. */
 const largestSide = 65_535;
 
-/** What a session lends to its commands. */
-interface Lender {
+/** The parts of a session that its commands use. */
+interface CommandSession {
   readonly surroundings: Surroundings;
   readonly policy: ExecPolicy;
   readonly isClosed: boolean;
@@ -34,8 +34,8 @@ interface Lender {
   readonly id: string;
 }
 
-export function commandRequest(params: Params<'command/exec'>, lender: Lender): CommandRequest {
-  const { surroundings, policy, isClosed, id } = lender;
+export function commandRequest(params: Params<'command/exec'>, session: CommandSession): CommandRequest {
+  const { surroundings, policy, isClosed, id } = session;
   if (isClosed) throw execError('sessionClosed', { sessionId: id });
   if (!policy.allowDirectExec) throw execError('execNotAllowed', { form: 'direct' });
   const { command, processId, sandboxPolicy } = params;
@@ -61,7 +61,7 @@ export function commandRequest(params: Params<'command/exec'>, lender: Lender): 
       arg0: undefined,
     },
     timeoutMs: timeoutOf(params),
-    capBytes: isOutputStreamed ? capOf(params) : Math.min(capOf(params), lender.maxReplyBytes),
+    capBytes: isOutputStreamed ? capOf(params) : Math.min(capOf(params), session.maxReplyBytes),
     isStdinStreamed,
     isOutputStreamed,
     sandboxPolicy: sandboxPolicy ?? { type: 'dangerFullAccess' },

@@ -1,5 +1,5 @@
-// The one-shot commands of one connection: run to their end, steered by id meanwhile, ended with the connection. On the same
-// process core as everything else; what differs is who waits for what.
+// The one-shot commands of one connection: each runs until it exits, can be controlled by id while it runs, and is ended with the
+// connection. Built on the same process core as process/start, except that the reply waits for the command to end.
 
 import { randomUUID } from 'node:crypto';
 import type { LogReader, ManagedProcess, ProcessTable } from '../process/index.js';
@@ -18,18 +18,18 @@ import { CappedStream, KeptText } from './capped-stream.js';
 import { type CommandRequest, commandRequest, terminalSize } from './command-request.js';
 import { type Session, exitFacts } from './session.js';
 
-/** Tells the caller of output; resolves when it is ready for more. */
+/** Sends output to the caller; resolves when the caller is ready for more. */
 export type TellOutput = (delta: Notification<'command/exec/outputDelta'>) => Promise<void>;
 
-/** Called with each command that runs; `program` as the caller named it, also when a sandbox runs it. */
+/** Called with each command that starts. `program` is the name the caller gave, even when a sandbox runs it. */
 export type CommandStarted = (started: ManagedProcess, program: string) => void;
 
-/** As timeout(1) has it. */
+/** The exit code that timeout(1) uses. */
 const timedOutCode = 124;
 
-/** A command that a caller can refer to. */
+/** A running command that the caller can refer to by id. */
 interface Active {
-  /** There at once, unless a sandbox has to be tried out first. */
+  /** A promise while the sandbox is being probed; otherwise available immediately. */
   readonly started: ManagedProcess | Promise<ManagedProcess>;
   readonly isStdinStreamed: boolean;
 }
@@ -40,7 +40,7 @@ export class Commands {
   readonly #tell: TellOutput;
   readonly #onStarted: CommandStarted;
   readonly #active = new Map<ProcessId, Active>();
-  /** Opened by the first command: most connections run none. */
+  /** Created by the first command, because most connections run none. */
   #processes: ProcessTable | undefined;
 
   constructor(session: Session, tell: TellOutput, onStarted: CommandStarted = () => {}) {
@@ -58,7 +58,7 @@ export class Commands {
     };
   }
 
-  /** Ends every command and waits until all are gone. */
+  /** Ends every command and waits until all of them are gone. */
   async close(): Promise<void> {
     if (this.#processes !== undefined) await this.#session.closeCommands(this.#processes);
   }
@@ -86,7 +86,7 @@ export class Commands {
     this.#processes ??= this.#session.openCommands();
     try {
       const started = this.#processes.start({
-        // What nobody has named gets a name that no caller will think of.
+        // A command without an id gets one that no caller will use.
         id: processId ?? asProcessId(randomUUID()),
         spec: this.#session.sandbox.wrap(spec, sandboxPolicy),
         timeoutMs,
@@ -141,7 +141,7 @@ export class Commands {
     const bytes = deltaBase64 ?? new Uint8Array();
     const status = await this.#steer(processId, (target) => {
       const written = bytes.length === 0 ? 'accepted' : target.write(bytes, undefined);
-      if (isEnd) target.closeStdin(); // a second time, too: then it is closed, as was asked for
+      if (isEnd) target.closeStdin(); // closing it again is not an error
       return written;
     });
     if (status === 'stdinClosed') throw execError('stdinEnded', { processId });
@@ -157,7 +157,7 @@ export class Commands {
     return {};
   }
 
-  /** At once when the command runs; otherwise in the order of the calls, as soon as it does. */
+  /** Acts immediately on a running command; otherwise as soon as it has started, in the order of the calls. */
   async #steer<T>(processId: ProcessId, act: (target: ManagedProcess) => T | Promise<T>): Promise<T> {
     const { started } = this.#activeFor(processId);
     return started instanceof Promise ? act(await started) : act(started);
@@ -170,7 +170,7 @@ export class Commands {
   }
 }
 
-/** Everything written until nothing more can come; a terminal's output counts as stdout. */
+/** All output until the process closes; terminal output counts as stdout. */
 async function* chunksOf(reader: LogReader): AsyncGenerator<{ stream: 'stdout' | 'stderr'; bytes: Uint8Array }> {
   for (let taken = await reader.next(); taken !== undefined; taken = await reader.next()) {
     const { entry } = taken;

@@ -6,20 +6,20 @@ import type { ConnectionLimits } from '../rpc/connection.js';
 import type { SessionLimits } from './session-table.js';
 
 export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits {
-  /** Running processes over all sessions of one caller. */
+  /** Running processes across all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
-  /** Connections of known callers, for each address listened on. */
+  /** Connections per listening address, not counting those under `maxUnauthenticated`. */
   readonly maxConnections: number;
   /**
-   * Connections, for each address listened on, whose peers have neither shown a credential nor, where none is asked for, opened a
-   * session. When there are more, the oldest are cut off.
+   * Connections per listening address whose peers have not presented a credential or, where none is required, have not opened a
+   * session. Above this, the oldest are closed.
    */
   readonly maxUnauthenticated: number;
-  /** How long a client on a WebSocket may answer no ping before its connection is given up. */
+  /** How long a WebSocket client may leave pings unanswered before its connection is closed. */
   readonly silentClientMs: number;
-  /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
+  /** Bytes kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
-  /** Longest message of a client, in bytes. */
+  /** Longest message a client may send, in bytes. */
   readonly maxMessageBytes: number;
 }
 
@@ -27,82 +27,82 @@ const kib = 1024;
 const mib = 1024 * kib;
 
 export const defaultLimits: ServerLimits = {
-  /** As much as Codex retains: about ten thousand log lines. */
+  /** The amount Codex retains: about ten thousand log lines. */
   retainedBytes: mib,
-  /** Bounds the bookkeeping of programs that write a byte at a time. */
+  /** Bounds the bookkeeping for programs that write one byte at a time. */
   retainedEntries: 50_000,
   /** Enough for a banner, a session id and the first errors of each stream. */
   headBytes: 64 * kib,
-  /** Four acknowledgements: a reader that keeps up never waits, one that does not holds its process back. */
+  /** Four acknowledgements' worth: a reader that keeps up never stalls, and one that does not slows its process down. */
   readerWindowBytes: 4 * acknowledgeEveryBytes,
-  /** Keeps a fast writer busy for milliseconds and costs little when the child does not read. */
+  /** Keeps a fast writer busy for milliseconds, and costs little when the child does not read. */
   stdinWindowBytes: mib,
-  /** What a caller that ignores the answers may pile up at most. */
+  /** The most that a caller can queue by ignoring the replies. */
   stdinCapBytes: 16 * mib,
-  /** As long as Codex's one-shot commands wait for background jobs that hold the output. */
+  /** How long Codex's one-shot commands wait for background jobs that hold the output open. */
   drainQuietMs: 2_000,
-  /** A background job that keeps on printing has been heard for long enough. */
+  /** Upper bound for a background job that never stops printing. */
   drainLimitMs: 30_000,
-  /** Time for programs to clean up after themselves when they are asked to end. */
+  /** Gives programs time to clean up after SIGTERM. */
   forceAfterMs: 2_000,
   /**
-   * What a process may take to clean up when it is ended with its connection, its session or the server. With the 5 s after which a
-   * process stuck in the kernel is given up it is less than the 10 s that a client waits for `session/close` and a launcher for its
-   * server, and the 20 s that open connections have when the server closes.
+   * Longest time to clean up for a process that is ended with its connection, its session or the server. Together with the 5 s after
+   * which a process stuck in the kernel is abandoned, it stays below the 10 s that a client waits for `session/close` and a launcher
+   * waits for its server, and below the 20 s that open connections have when the server closes.
    */
   maxCloseGraceMs: 4_000,
-  /** Each takes up to four descriptors; common limits on those start at 1024, and rise to many times this where it matters. */
+  /** Each process takes up to four descriptors; common descriptor limits start at 1024 and are far higher where it matters. */
   maxProcesses: 4_096,
   maxClosed: 4_096,
-  /** Bounds what ended processes keep in memory together: about 60 of them with all the output that may be retained. */
+  /** Bounds the memory of all ended processes together: about 60 of them with the maximum retained output. */
   maxClosedBytes: 64 * mib,
-  /** As much as Linux takes for arguments and environment together, under the usual limit on the stack. */
+  /** What Linux accepts for arguments and environment together under the usual stack limit. */
   maxArgvBytes: 2 * mib,
   maxEnvBytes: 2 * mib,
-  /** Notes, not contents: a prompt or a job description fits. */
+  /** Meant for notes, not content: a prompt or a job description fits. */
   maxMetadataBytes: 64 * kib,
-  /** Thousands of ordinary commands; keeps the heap far below what V8 allows itself. */
+  /** Enough for thousands of ordinary commands, and far below V8's heap limit. */
   maxRequestBytes: 64 * mib,
-  /** A client that lost its connection has 25 s to come back; its results are still there. */
+  /** Longer than the 25 s that a client has to reconnect, so that its results are still there. */
   keepClosedMs: 30_000,
-  /** Codex gives itself 25 s to come back after a lost connection. */
+  /** Codex gives itself 25 s to reconnect. */
   detachGraceMs: 30_000,
   /**
-   * A client stopped by Ctrl-Z, or whose machine is suspended, answers no ping and comes back to its command after a coffee. A host that
-   * has vanished is mostly noticed sooner, because TCP's own probes fail.
+   * A client that is stopped with Ctrl-Z or on a suspended machine answers no pings, and may return to its command after a coffee
+   * break. A host that has vanished is usually noticed sooner, because TCP's own probes fail.
    */
   silentClientMs: 20 * 60_000,
-  /** Nobody was there when it ended, so its output waits for a day. */
+  /** No client was attached when the process ended, so its output is kept for a day. */
   keepReleasedMs: 24 * 60 * 60 * 1_000,
-  /** One per connection in the ordinary case. */
+  /** Normally one session per connection. */
   maxSessionsPerCaller: 1_024,
   maxProcessesPerCaller: 8_192,
   maxConnections: 1_024,
-  /** As many as may be known: clients that all come at once must not push each other out. Heads of 16 KiB make 16 MiB at most. */
+  /** Equal to `maxConnections`, so that clients connecting all at once do not evict each other. Heads of 16 KiB add up to 16 MiB at most. */
   maxUnauthenticated: 1_024,
-  /** A reply is one string, of which V8 has none longer than 512 MiB; this leaves room for both streams and their escapes. */
+  /** A reply is one string, which V8 limits to 512 MiB; this leaves room for both streams with their escapes. */
   maxReplyBytes: 32 * mib,
-  /** As large as Codex's lines; a write of 16 MiB fits with its base64. */
+  /** Codex's line limit; a write of 16 MiB fits as base64. */
   maxMessageBytes: 64 * mib,
-  /** What Codex's own client keeps in flight. */
+  /** The number Codex's own client keeps in flight. */
   maxInFlight: 1_024,
   /** Far deeper than any message of the protocol. */
   jsonDepth: 64,
-  /** As many as Codex takes. */
+  /** Codex's limit. */
   jsonValues: 262_144,
 };
 
-/** How much the log tells of requests that were refused. */
+/** Limits on how much the log reports about refused requests. */
 export const refusalLogLimits = {
-  /** Each address has at most two lines in this time: its first refusal, and how many followed. */
+  /** Each address gets at most two lines per window: its first refusal, and how many followed. */
   windowMs: 60_000,
-  /** Addresses with lines of their own; the refusals of all others in a window are told together. */
+  /** Addresses that get their own lines; the refusals of all others in a window share one line. */
   maxAddresses: 256,
 };
 
 /** Which kinds of command the server runs. */
 export interface ExecPolicy {
-  /** Raw commands, for trusted callers. */
+  /** Raw commands, from trusted callers. */
   readonly allowDirectExec: boolean;
   /** Commands resolved by the caller, spawned exactly as given. */
   readonly allowPreparedExec: boolean;

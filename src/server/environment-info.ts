@@ -1,4 +1,4 @@
-// What a caller may want to know about the machine before it starts anything.
+// Describes the machine to a client before it starts anything.
 
 import { homedir, tmpdir, userInfo } from 'node:os';
 import { basename } from 'node:path';
@@ -23,7 +23,7 @@ export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
   };
 }
 
-/** What the user database says; a user that is not in it, as in some containers, has none. */
+/** The shell in the user database; undefined for a user without an entry, as in some containers. */
 function loginShell(): string | undefined {
   try {
     return userInfo().shell ?? undefined;

@@ -1,11 +1,11 @@
-// What a caller is told of a failure, and what the operator is.
+// Converts any failure into the error body for the client, and reports it to the log and the metrics.
 
 import type { Logger } from '../base/logger.js';
 import { execError, isAnyExecError, isExecError } from '../protocol/index.js';
 import type { RpcErrorBody } from '../rpc/rpc-error.js';
 import type { Metrics } from './metrics.js';
 
-/** Internal faults are ours to look at; the peer only learns that there was one. */
+/** Details of an internal fault go to the log; the client only sees that one occurred. */
 export function errorBodyOf(
   error: unknown,
   { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },

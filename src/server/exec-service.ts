@@ -1,4 +1,4 @@
-// ExecService on a session: the handlers, one short function each. What must keep its order takes effect before the first await.
+// ExecService on a session: one short handler per method. Calls that must keep their order take effect before the first await.
 
 import { shownValue } from '../base/shown-value.js';
 import { type LogEntry, type LogPage, type ManagedProcess, type Started, parseSignal } from '../process/index.js';
@@ -8,7 +8,7 @@ import { type Session, exitFacts } from './session.js';
 import { processOptions } from './start-request.js';
 import { Waits } from './waits.js';
 
-/** `waits` are those of the caller; without them they last as long as they may. */
+/** `waits` ends pending waits when the caller goes away; without it they last until their own deadlines. */
 export function createExecService(session: Session, waits: Waits = new Waits(session.clock)): ExecService {
   const { processes } = session;
 
@@ -21,7 +21,7 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
     'process/read': async ({ processId, afterSeq, afterBytes, maxBytes, waitMs, until }) => {
       const target = processes.get(processId);
       const cursor = afterSeq ?? 0;
-      await waits.until(target, () => target.log.nextSeq > cursor + 1 || isOver(target, until), waitMs ?? 0);
+      await waits.until(target, () => target.log.nextSeq > cursor + 1 || hasReached(target, until), waitMs ?? 0);
       return pageOf(target, target.log.readAfter(cursor, maxBytes ?? Infinity, afterBytes ?? undefined));
     },
 
@@ -73,14 +73,14 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
 
   async function waitForEnd({ processId, timeoutMs, until }: Params<'process/wait'>) {
     const target = processes.get(processId);
-    const isTime = () => isOver(target, until) || (until === 'stdoutEnded' && target.log.hasEnded('stdout'));
-    await waits.until(target, isTime, timeoutMs ?? Infinity);
+    const isDone = () => hasReached(target, until) || (until === 'stdoutEnded' && target.log.hasEnded('stdout'));
+    await waits.until(target, isDone, timeoutMs ?? Infinity);
     const { ending } = target;
-    return { running: !isOver(target, until), ...(ending === undefined ? {} : { ending }) };
+    return { running: !hasReached(target, until), ...(ending === undefined ? {} : { ending }) };
   }
 }
 
-/** `requireRoom` is called before anything new is started; `kept`: see `StartOnce`. */
+/** `requireRoom` is called before a new process is started; for `kept`, see `StartOnce`. */
 export function startProcess(
   session: Session,
   params: Params<'process/start'>,
@@ -95,12 +95,12 @@ export function startProcess(
   return session.processes.startOnce({ id, retriedArgv: retry === true ? (argv ?? prepared?.argv) : undefined, kept, options });
 }
 
-function isOver({ isClosed, ending }: ManagedProcess, until: Params<'process/wait'>['until']): boolean {
+function hasReached({ isClosed, ending }: ManagedProcess, until: Params<'process/wait'>['until']): boolean {
   return until === 'closed' ? isClosed : ending !== undefined;
 }
 
 function pageOf(target: ManagedProcess, { entries, nextSeq, fromBytes, nextBytes, droppedBytes }: LogPage): Page {
-  // A poller that stops at `exited` must have seen everything, so a page that maxBytes has ended early does not say it.
+  // A poller stops at `exited`, so a page that maxBytes cut short must not report it yet.
   const isAtEnd = nextSeq === target.log.nextSeq;
   const ending = isAtEnd ? target.ending : undefined;
   const { exitCode, signal } = ending === undefined ? { exitCode: null } : { signal: undefined, ...exitFacts(ending) };
@@ -121,7 +121,7 @@ function pageOf(target: ManagedProcess, { entries, nextSeq, fromBytes, nextBytes
   };
 }
 
-/** Each with what is missing between it and the chunk before, wherever the exit stands between them. */
+/** Each chunk with the bytes missing since the previous chunk, even if the exit lies between them. */
 function chunksOf(entries: readonly LogEntry[], fromBytes: number): Page['chunks'] {
   let endBytes = fromBytes;
   return entries.flatMap((entry) => {

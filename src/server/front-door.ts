@@ -1,4 +1,4 @@
-// Everything a server listens on, composed: endpoints, the gate before them, plain HTTP beside them, and how all of it closes.
+// Composes everything a server listens on: the endpoints, the gate in front of them, plain HTTP, and how they all close.
 
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '../base/logger.js';
@@ -39,7 +39,7 @@ interface Listener {
   close(options: { readonly graceMs: number }): Promise<void>;
 }
 
-/** How long the server may take to end its sessions and close their connections itself. More than it ever needs. */
+/** How long the server may take to end its sessions and close their connections. More than it ever needs. */
 const closeGraceMs = 20_000;
 
 export class FrontDoor {
@@ -56,12 +56,12 @@ export class FrontDoor {
     this.#refusals = new RefusalLog({ clock: server.clock, logger: options.logger, metrics: options.metrics });
   }
 
-  /** Opens every endpoint, or none: rejects with the first that cannot be opened. */
+  /** Opens every endpoint or none; rejects with the error of the first that cannot be opened. */
   static async open(server: Server, options: FrontDoorOptions): Promise<FrontDoor> {
     for (const endpoint of options.listen) requireSafeBind(endpoint, options.credentials);
     const door = new FrontDoor(server, options, await loadCredentials(options.credentials));
     try {
-      // Each call takes one kind, so that a new one does not compile until it has its own.
+      // Each call accepts exactly one kind, so a new kind does not compile until it is handled.
       for (const endpoint of options.listen) {
         door.#listeners.push(endpoint.kind === 'unix' ? await door.#listenUnix(endpoint) : await door.#listenWebSocket(endpoint));
       }
@@ -77,7 +77,7 @@ export class FrontDoor {
     return this.#listeners.map(({ url }) => url);
   }
 
-  /** Accepts nothing more, and closes what is open after a moment. */
+  /** Stops accepting connections, and closes the open ones after a grace period. */
   async close(): Promise<void> {
     await Promise.all(this.#listeners.map((listener) => listener.close({ graceMs: closeGraceMs })));
     this.#refusals.flush();
@@ -85,7 +85,7 @@ export class FrontDoor {
 
   #listenUnix(endpoint: UnixEndpoint): Promise<Listener> {
     const { maxConnections, maxUnauthenticated, maxMessageBytes } = this.#server.limits;
-    // Whoever may open the socket, mode 0600, is the user the server runs as.
+    // The socket has mode 0600, so only the user the server runs as can open it.
     return listenUnix({
       endpoint,
       maxConnections,
@@ -99,7 +99,7 @@ export class FrontDoor {
   async #listenWebSocket(endpoint: WebSocketEndpoint): Promise<Listener> {
     const { tls } = this.#options;
     const { maxConnections, maxUnauthenticated, maxMessageBytes, silentClientMs } = this.#server.limits;
-    // The gate must know the port it stands at, which is only known once it is bound; nothing comes in before.
+    // The gate needs the bound port, which is known only after listening; no request arrives before that.
     let gate = this.#gateAt(endpoint);
     const listener = await listenWebSocket({
       endpoint,
@@ -140,7 +140,7 @@ export class FrontDoor {
         metricsText: () => metrics.text(this.#server.gauges()),
       },
     );
-    // Health checks are answered whatever the gate says, and are no refusals then. A refusal needs no time.
+    // Health checks are answered even if the gate refuses, and are then not recorded. A refusal is always answered synchronously.
     if (!verdict.ok && 'status' in answer && answer.status === verdict.status) this.#recorded(verdict, address);
     return answer;
   }

@@ -1,5 +1,5 @@
-// What the server says over plain HTTP: is it alive, is it ready, what has it counted. A router from request to answer; connections
-// are the listener's business, and so are upgrades.
+// The plain HTTP endpoints: health, readiness, metrics and a page for browsers. A pure router from request to answer; the listener
+// handles connections and upgrades.
 
 import type { Answering, HttpAnswer } from '../transport/http-answer.js';
 import { listIn, type RequestHead } from '../transport/http-head.js';
@@ -8,7 +8,7 @@ import { metricsContentType } from './metrics.js';
 import { version } from './version.js';
 
 export interface FrontRequest extends RequestHead {
-  /** What the gate said. A missing token closes only what needs one; every other refusal closes everything. */
+  /** The gate's decision. A missing token (401) blocks only guarded routes; any other refusal blocks all of them. */
   readonly verdict: Verdict;
 }
 
@@ -18,7 +18,7 @@ export interface FrontState {
   readonly metricsText: () => string;
 }
 
-/** `open`: anybody the gate would let through but for the token. */
+/** `open`: no token is needed, but the gate's other checks still apply. */
 type Access = 'guarded' | 'open';
 
 interface Route {
@@ -37,7 +37,7 @@ export function answerHttp(request: FrontRequest, state: FrontState): Answering 
   const { method, url, verdict } = request;
   if (!verdict.ok && verdict.status !== 401) return refuse(verdict);
   const route = routes.get(url.split('?', 1)[0] ?? '');
-  if (route === undefined) return answer(404, 'not found; there is /healthz, /readyz, /metrics, and a WebSocket at /');
+  if (route === undefined) return answer(404, 'not found; available are /healthz, /readyz, /metrics, and a WebSocket at /');
   if (method !== 'GET' && method !== 'HEAD') return answer(405, 'only GET and HEAD are allowed', { allow: 'GET, HEAD' });
   if (!verdict.ok && route.access(state) === 'guarded') return refuse(verdict);
   const answered = route.answer(request, state);
@@ -50,17 +50,17 @@ function showMetrics(text: string): HttpAnswer {
   return answer(200, text, { 'content-type': metricsContentType });
 }
 
-/** A person with a browser gets a page; a program that meant to open a WebSocket gets the error that it is. */
+/** A browser gets a page; a program that meant to open a WebSocket gets an error. */
 function greet({ headers }: FrontRequest): HttpAnswer {
   const isBrowser = listIn(headers['accept']).some((type) => /^text\/html\s*(?:;|$)/i.test(type));
-  if (!isBrowser) return answer(400, 'this is a WebSocket; connect to it with ws:// or wss://', { vary: 'accept' });
+  if (!isBrowser) return answer(400, 'this is a WebSocket endpoint; connect to it with ws:// or wss://', { vary: 'accept' });
   const isKnown = listIn(headers['if-none-match']).includes(pageHeaders.etag);
   return isKnown ? { status: 304, headers: pageHeaders, body: '' } : answer(200, page, pageHeaders);
 }
 
-/** The page loads nothing, runs nothing, and is shown in no frame. It holds nothing of the request, and changes with the version only. */
+/** The page loads nothing, runs nothing and cannot be framed. It contains nothing from the request, and changes only with the version. */
 const pageHeaders = {
-  'cache-control': 'private, no-cache', // a browser may keep it, and asks every time, so that the gate decides every time
+  'cache-control': 'private, no-cache', // a browser may cache it but must revalidate, so that the gate checks every request
   etag: `"${version}"`,
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -77,12 +77,12 @@ const page = `<!doctype html>
 <h1>Sluice</h1>
 <p>This is a Sluice server: it runs processes for programs that connect to this address over a WebSocket.</p>
 <p>To run a command here, use <code>sluice exec --connect ws://HOST:PORT -- COMMAND</code> with the address of this page
-(<code>wss://</code> when the page came over https), or <code>connect()</code> of the <code>sluice</code> package.</p>
+(<code>wss://</code> if the page was loaded over https), or <code>connect()</code> from the <code>sluice</code> package.</p>
 <p>The documentation is in the <code>docs</code> folder of the <code>sluice</code> package; <code>sluice help</code> explains every command.</p>
 </html>
 `;
 
-/** Closes the connection: nothing that comes behind a refused request is answered. */
+/** Closes the connection, so that requests pipelined after a refused one are not answered. */
 function refuse({ status, text, headers }: Extract<Verdict, { ok: false }>): HttpAnswer {
   return answer(status, text, { ...headers, connection: 'close' });
 }

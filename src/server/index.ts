@@ -1,4 +1,4 @@
-// The public server. A line here is a promise.
+// The public server API. Every export is a compatibility promise.
 
 export { type CommandStarted, Commands, type TellOutput } from './commands.js';
 export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
@@ -16,7 +16,7 @@ export type { Waits } from './waits.js';
 export type { CredentialSource, JwtKeySource } from './auth/credentials.js';
 export type { JwtRules } from './auth/jwt.js';
 
-// Named by the signatures above.
+// Types that the signatures above refer to.
 export type { LogFields, LogLevel, Logger } from '../base/logger.js';
 export type {
   Backend,

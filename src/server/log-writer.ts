@@ -1,18 +1,18 @@
-// Writes log lines to stderr the moment they are logged, without ever waiting for its reader: a pipe or terminal that takes nothing fills a
-// bounded queue, and further lines are dropped and counted.
+// Writes log lines to stderr immediately and never blocks on its reader: if a pipe or terminal does not accept data, lines go to a bounded
+// queue, and once that is full, further lines are dropped and counted.
 
 import { fstatSync, write, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Clock } from '../base/clock.js';
 import { type Deferred, deferred } from '../base/deferred.js';
 
-/** Lines waiting for a reader. More are dropped. */
+/** Bytes of lines that wait for the reader; further lines are dropped. */
 const queuedLogBytes = 1024 * 1024;
 
-/** Pause before a terminal that another program has set to non-blocking, and that is full, is asked again. */
+/** Delay before retrying a full terminal that another program has set to non-blocking mode. */
 const retryMs = 100;
 
-/** How long closing waits for the rest to be taken. */
+/** How long closing waits for queued lines to be written. */
 const flushMs = 500;
 
 const stderr = 2;
@@ -30,7 +30,7 @@ export class LogWriter {
     this.#clock = clock;
   }
 
-  /** Lines that were dropped or could not be written since this was last asked. */
+  /** Lines dropped or not writable since the last call. */
   takeLostLines(): number {
     const lost = this.#lostLines;
     this.#lostLines = 0;
@@ -47,14 +47,14 @@ export class LogWriter {
     this.#put ??= openStderr(this.#clock);
     this.#queuedBytes += line.length;
     this.#put(line, (error) => {
-      if (error instanceof Error) this.#lostLines += 1; // a full disk behind stderr is no reason to end processes
+      if (error instanceof Error) this.#lostLines += 1; // a full disk behind stderr must not end processes
       this.#queuedBytes -= line.length;
       if (this.#queuedBytes === 0) this.#flushed?.resolve();
     });
     return true;
   }
 
-  /** Waits until everything is written, but not for long. */
+  /** Waits until everything is written, or at most `flushMs`. */
   async flush(): Promise<void> {
     if (this.#queuedBytes === 0) return;
     const flushed = (this.#flushed ??= deferred());
@@ -67,13 +67,13 @@ export class LogWriter {
 function openStderr(clock: Clock): (line: Uint8Array, done: Done) => void {
   const stats = fstatSync(stderr);
   if (stats.isFIFO() || stats.isSocket()) {
-    process.stderr.on('error', () => {}); // each write reports its own
+    process.stderr.on('error', () => {}); // each write reports its own error
     return (line, done) => void process.stderr.write(line, done);
   }
   return isatty(stderr) ? new TerminalLines(clock).put : putToFile;
 }
 
-/** A file takes everything at once. */
+/** A file has no reader to wait for, so it is written synchronously. */
 function putToFile(line: Uint8Array, done: Done): void {
   try {
     for (let rest = line; rest.length > 0;) rest = rest.subarray(writeSync(stderr, rest));
@@ -83,7 +83,7 @@ function putToFile(line: Uint8Array, done: Done): void {
   }
 }
 
-/** A terminal stopped with Ctrl-S blocks its writer, so a thread of Node's pool writes, one line at a time to keep their order. */
+/** A terminal stopped with Ctrl-S blocks its writer, so Node's thread pool does the writing, one line at a time to keep the order. */
 class TerminalLines {
   readonly #clock: Clock;
   readonly #lines: { rest: Uint8Array; readonly done: Done }[] = [];

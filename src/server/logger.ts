@@ -1,5 +1,5 @@
 // The server's log: JSON lines on stderr, since stdout may be the transport.
-// What a secret could look like is blacked out here once more, although nobody should hand it in.
+// Anything that looks like a secret is redacted here as a second line of defence; callers must not pass secrets in the first place.
 
 import { basename } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -7,9 +7,9 @@ import { type LogFields, type LogLevel, type Logger, silentLogger } from '../bas
 import { LogWriter } from './log-writer.js';
 
 export interface LoggerOptions {
-  /** The least important level that is written. */
+  /** The lowest level that is written. */
   readonly level: LogLevel | 'silent';
-  /** Takes whole lines, instead of stderr. */
+  /** Receives whole lines, instead of stderr. */
   readonly sink?: LogSink;
   readonly clock?: Clock;
 }
@@ -20,10 +20,10 @@ export interface LogSink {
 
 export interface OwnedLogger extends Logger, AsyncDisposable {}
 
-/** From the least important on. */
+/** In ascending order of importance. */
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** The caller disposes it, which waits briefly for stderr to take the rest. A stderr that takes nothing keeps Node alive: end with `process.exit`. */
+/** The caller disposes it, which waits briefly until queued lines are written. A blocked stderr keeps Node alive: end with `process.exit`. */
 export function createLogger({ level, sink, clock = systemClock }: LoggerOptions): OwnedLogger {
   if (level === 'silent') return { ...silentLogger, [Symbol.asyncDispose]: async () => {} };
   const stderr = sink === undefined ? new LogWriter(clock) : undefined;
@@ -35,7 +35,7 @@ export function createLogger({ level, sink, clock = systemClock }: LoggerOptions
     if (stderr === undefined) return sink?.write(jsonLine(line));
     droppedLines += stderr.takeLostLines();
     const gap = droppedLines === 0 ? {} : { droppedLines };
-    if (stderr.write(jsonLine({ ...line, ...gap }))) droppedLines = 0; // else this line was dropped too, and the next one reports it
+    if (stderr.write(jsonLine({ ...line, ...gap }))) droppedLines = 0; // otherwise this line was dropped too, and the next one reports it
   };
   return {
     debug: (message, fields) => log('debug', message, fields),
@@ -63,32 +63,32 @@ function jsonLine({ level, at, fields, message, droppedLines }: Line): string {
   return `${visible(JSON.stringify({ level, time, ...redacted(fields), droppedLines, msg: scrubbed(message) }))}\n`;
 }
 
-/** What JSON leaves as it is, and a terminal or a reader of lines does not: deletes, control codes beyond ASCII, line ends, turns of direction. */
+/** Characters that JSON does not escape but terminals and line readers interpret: DEL, C1 controls, line separators, direction marks. */
 const invisible = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** The same JSON without them: ids, names and reasons are chosen by clients, and nobody must see a line that was never written. */
+/** Escapes them, because clients choose ids, names and reasons, and must not be able to forge log lines. */
 function visible(json: string): string {
   return json.replace(invisible, (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
   );
 }
 
-/** A process start as the log may know it: no arguments, no folder, no environment. */
+/** The loggable facts of a process start: no arguments, no working directory, no environment. */
 export function processStartFields(started: { processId: string; program: string; pid: number }): LogFields {
   return { processId: started.processId, program: basename(started.program), pid: started.pid };
 }
 
 const blackedOut = '[redacted]';
 
-/** Names of fields whose text is never written. Numbers and booleans are: a count of bytes is no secret. */
+/** Names of fields whose text is never written. Numbers and booleans are: a byte count is not a secret. */
 const secretNames = /token|secret|password|passphrase|authori[sz]ation|cookie|credential|stdin|chunk|^env/i;
 
-/** A bearer header, our subprotocol for browsers, a URL with a password in it. */
+/** A bearer header, our subprotocol for browsers, or a URL that contains a password. */
 const secretTexts = /\bbearer[ .:]+\S+|(?<=:\/\/)[^\s/@]+@/gi;
 
 /**
- * Words joined by dots; a JWT when one of them begins like JSON in base64url. Found whole and looked into afterwards: a pattern that
- * begins at every `eyJ` takes time with the square of a long word that has many.
+ * Words joined by dots; a JWT if one of them starts like JSON in base64url. Matched as a whole and inspected afterwards, because a pattern
+ * that starts at every `eyJ` takes quadratic time on a long word with many of them.
  */
 const dottedWords = /(?<![\w-])[\w-]+(?:\.[\w-]+)+/g;
 

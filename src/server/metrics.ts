@@ -1,9 +1,9 @@
-// What the server counts, and the Prometheus text of it. Counting is adding to a number; everything else happens when somebody asks.
+// The server's counters and their Prometheus text. Counting only adds to a number; all other work happens when the text is requested.
 
 import { rpcCodes } from '../base/rpc-codes.js';
 import { type EndReason, type ProcessStatus, type SpawnFailure, errorTable, notifications, requests } from '../protocol/index.js';
 
-/** What the server reports as it happens. Each call is an addition. */
+/** Events the server reports as they happen. Each call only adds to a counter. */
 export interface Metrics {
   requested(method: string): void;
   answeredWithError(code: number): void;
@@ -14,28 +14,28 @@ export interface Metrics {
   ended(reason: EndReason): void;
   /** The gate refused a request with this HTTP status. */
   refused(status: number): void;
-  /** A connection of an unknown peer was cut off, because there were too many of them. */
+  /** An unauthenticated connection was closed because there were too many of them. */
   cutOff(): void;
-  /** Bytes that processes wrote. */
+  /** Bytes written by processes. */
   output(bytes: number): void;
-  /** Bytes that retention gave up before they were asked for. */
+  /** Bytes that retention dropped before they were read. */
   dropped(bytes: number): void;
 }
 
-/** What there is right now. Looked up when the text is made, so that nothing has to be kept up to date in between. */
+/** Current values, computed when the text is made, so that nothing has to be kept up to date in between. */
 export interface Gauges {
   connections(): number;
   sessions(): number;
   processes(): Readonly<Record<ProcessStatus['state'], number>>;
-  /** Output kept for readers. */
+  /** Output retained for readers. */
   retainedBytes(): number;
-  /** Offered to children that have not read it yet. */
+  /** Input that children have not read yet. */
   stdinQueuedBytes(): number;
-  /** Sent to clients that have not taken it yet. */
+  /** Messages that clients have not received yet. */
   sendQueuedBytes(): number;
 }
 
-/** Where nobody looks. */
+/** Counts nothing. */
 export const silentMetrics: Metrics = {
   requested() {},
   answeredWithError() {},
@@ -50,7 +50,7 @@ export const silentMetrics: Metrics = {
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Upper bounds in seconds: half a millisecond is a spawn on an idle machine, a second one on a drowning machine. */
+/** Upper bounds in seconds: a spawn takes half a millisecond on an idle machine, and a second on an overloaded one. */
 const spawnBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 const failures = {
@@ -73,7 +73,7 @@ const endReasons = {
   serverLost: true,
 } satisfies Record<EndReason, true>;
 
-/** What the gate answers with: malformed, without a credential that is known, not for this host or from a page. */
+/** Statuses the gate answers with: malformed (400), no known credential (401), wrong host or sent by a web page (403). */
 const refusalStatuses = ['400', '401', '403'];
 
 export class ServerMetrics implements Metrics {
@@ -132,18 +132,18 @@ export class ServerMetrics implements Metrics {
   text(gauges: Gauges): string {
     return [
       gauge('sluice_connections', 'Connections open now.', single(gauges.connections())),
-      gauge('sluice_sessions', 'Sessions, attached and detached ones.', single(gauges.sessions())),
+      gauge('sluice_sessions', 'Sessions, attached and detached.', single(gauges.sessions())),
       gauge('sluice_processes', 'Processes by state.', byLabel('state', Object.entries(gauges.processes()))),
-      gauge('sluice_retained_bytes', 'Output kept for readers.', single(gauges.retainedBytes())),
+      gauge('sluice_retained_bytes', 'Output retained for readers.', single(gauges.retainedBytes())),
       gauge('sluice_stdin_queued_bytes', 'Input that children have not read yet.', single(gauges.stdinQueuedBytes())),
-      gauge('sluice_send_queued_bytes', 'Messages that clients have not taken yet.', single(gauges.sendQueuedBytes())),
-      counter('sluice_output_bytes_total', 'Bytes that processes wrote.', single(this.#outputBytes)),
-      counter('sluice_dropped_bytes_total', 'Output given up before it was asked for.', single(this.#droppedBytes)),
+      gauge('sluice_send_queued_bytes', 'Messages that clients have not received yet.', single(gauges.sendQueuedBytes())),
+      counter('sluice_output_bytes_total', 'Bytes written by processes.', single(this.#outputBytes)),
+      counter('sluice_dropped_bytes_total', 'Output dropped before it was read.', single(this.#droppedBytes)),
       histogram('sluice_spawn_seconds', 'Time to start a process.', this.#spawnSamples()),
       counter('sluice_spawn_failures_total', 'Commands that never ran.', byLabel('failure', this.#spawnFailures.counts)),
       counter('sluice_process_endings_total', 'Processes that ended, by reason.', byLabel('reason', this.#endings.counts)),
       counter('sluice_refused_requests_total', 'Requests the gate refused, by status.', byLabel('status', this.#refusals.counts)),
-      counter('sluice_cut_off_connections_total', 'Unknown peers cut off because of too many.', single(this.#cutOff)),
+      counter('sluice_cut_off_connections_total', 'Excess unauthenticated connections closed.', single(this.#cutOff)),
       counter('sluice_requests_total', 'Messages received, by method.', byLabel('method', this.#requests.counts)),
       counter('sluice_errors_total', 'Errors answered, by code.', byLabel('code', this.#errors.counts)),
     ].join('');
@@ -163,7 +163,7 @@ export class ServerMetrics implements Metrics {
   }
 }
 
-/** Counts by label. Only names known beforehand get a count of their own, so that no caller can make the table grow. */
+/** Counts by label. Names not known in advance are counted as `other`, so that no caller can make the table grow. */
 class Tally {
   readonly counts: Map<string, number>;
 

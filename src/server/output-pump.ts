@@ -12,13 +12,13 @@ export interface PumpOptions {
   readonly reader: LogReader;
   readonly connection: Connection;
   readonly turns: SendTurns;
-  /** The peer agreed to binary frames. */
+  /** Whether the peer agreed to binary frames. */
   readonly isBinary: boolean;
-  /** Called after the last event was sent. */
+  /** Called after the last event has been sent. */
   readonly sentAll: () => void;
 }
 
-/** Sent to a peer that lags before the pump has to wait: a screenful, and far less than a chunk. */
+/** Bytes sent to a lagging peer before the pump has to wait: a screenful, and far less than a chunk. */
 const creditBytes = 16 * 1024;
 
 export class OutputPump {
@@ -39,16 +39,16 @@ export class OutputPump {
     this.#resume();
   }
 
-  /** Sends no more. The reader stays open: it belongs to whoever opened it. */
+  /** Stops sending. The reader stays open, because its opener owns it. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Sends what there is, as far as the peer keeps up. Called again when there is more, or when it is this pump's turn. */
+  /** Sends available entries while the peer keeps up. Called again when there are more, or when it is this pump's turn. */
   readonly #resume = (): boolean => {
     let keepsUp = true;
     while (!this.#isStopped && !this.reader.isClosed) {
-      const taken = this.reader.borrow(); // what is sent is copied at once
+      const taken = this.reader.borrow(); // sending copies the bytes immediately
       if (taken === undefined) {
         this.reader.onceChanged(this.#resume);
         break;
@@ -58,7 +58,7 @@ export class OutputPump {
         this.#options.sentAll();
         break;
       }
-      if (!this.#mayGoOn(taken.entry, keepsUp)) {
+      if (!this.#maySendMore(taken.entry, keepsUp)) {
         this.#options.turns.wait(this.#resume);
         break;
       }
@@ -66,8 +66,8 @@ export class OutputPump {
     return keepsUp;
   };
 
-  /** A process that writes little need not wait its turn behind those that write much. */
-  #mayGoOn(entry: LogEntry, keepsUp: boolean): boolean {
+  /** The credit spares a process that writes little from waiting its turn behind processes that write a lot. */
+  #maySendMore(entry: LogEntry, keepsUp: boolean): boolean {
     this.#credit = keepsUp || entry.kind !== 'chunk' ? creditBytes : this.#credit - entry.bytes.length;
     if (this.#credit > 0) return true;
     this.#credit = creditBytes;

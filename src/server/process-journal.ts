@@ -1,4 +1,4 @@
-// What the operator learns of each process: that it was started, by which caller, and how it ended. In the log and in the metrics.
+// Records in the log and the metrics that a process was started, by which caller, and how it ended.
 
 import type { LogFields, Logger } from '../base/logger.js';
 import type { ManagedProcess } from '../process/index.js';
@@ -15,7 +15,7 @@ export interface JournalContext {
   readonly metrics: Metrics;
 }
 
-/** Logs the start now and the ending when it comes. `program` is what the caller asked for, also when a sandbox runs it. */
+/** Logs the start now, and the ending when the process ends. `program` is what the caller asked for, even when a sandbox runs it. */
 export function recordProcess(started: ManagedProcess, program: string, context: JournalContext): void {
   const { connection, identity, logger, metrics } = context;
   const caller = { subject: identity.subject, peer: connection.channel.peer };

@@ -1,4 +1,4 @@
-// The processes whose events go to one connection: a pump for each, and what becomes of its cursor when the connection ends.
+// The processes whose events are sent to one connection: one pump each. Parks or closes their cursors when the connection ends.
 
 import type { LogReader, ManagedProcess } from '../process/index.js';
 import { type Notification, type Params, type ProcessId, type Seq, isExecError } from '../protocol/index.js';
@@ -8,7 +8,7 @@ import { OutputPump } from './output-pump.js';
 import { SendTurns } from './send-turns.js';
 import type { Session } from './session.js';
 
-/** What the client said it can do. */
+/** The capabilities both sides agreed on. */
 export interface Agreement {
   readonly acks: boolean;
   readonly binaryOutput: boolean;
@@ -21,10 +21,10 @@ export function agreementOn(offered: Params<'initialize'>['capabilities']): Agre
 }
 
 interface Pumped {
-  /** Kept here as well, because the table forgets a process some time after its end. */
+  /** Kept here as well, because the table forgets a process some time after it has ended. */
   readonly target: ManagedProcess;
   readonly pump: OutputPump;
-  /** The session's own process, whose cursor waits when the client is away; not one that is merely watched. */
+  /** Whether the process belongs to the session, so that its cursor is parked while the client is away; false for a watched one. */
   readonly isOwn: boolean;
 }
 
@@ -34,7 +34,7 @@ export class PumpSet implements Delivery {
   readonly #agreement: Agreement;
   readonly #turns: SendTurns;
   readonly #pumped = new Map<ProcessId, Pumped>();
-  #isOver = false;
+  #isEnded = false;
 
   constructor(connection: Connection, session: Session, agreement: Agreement) {
     this.#connection = connection;
@@ -70,17 +70,17 @@ export class PumpSet implements Delivery {
     return pumped?.isOwn === true ? pumped.target : undefined;
   }
 
-  /** Every process of a resumed session goes on where the client stopped; without a cursor, from now on. */
+  /** Resumes every process of a resumed session after the client's cursor; without a cursor, from now on. */
   resumeAll(cursors: Readonly<Record<string, Seq>>): void {
-    if (this.#isOver) return; // the cursors stay where they wait for the next connection
+    if (this.#isEnded) return; // the cursors stay parked for the next connection
     const { processes } = this.#session;
     const parked = this.#session.unpark();
-    // An id may be the name of something every object has.
+    // A process id may equal the name of an inherited property, such as `toString`.
     const cursorOf = (id: ProcessId) => (Object.hasOwn(cursors, id) ? cursors[id] : undefined);
     for (const { target, reader } of parked.values()) {
       if (processes.find(target.id) === target) continue;
       const cursor = cursorOf(target.id);
-      // Forgotten while the client was away, but the client has yet to receive the rest. Without a cursor it has received everything.
+      // Forgotten while the client was away, but the client has not received the rest. Without a cursor it has received everything.
       if (cursor === undefined) reader.close();
       else this.#resume(target, reader, cursor);
     }
@@ -97,7 +97,7 @@ export class PumpSet implements Delivery {
     if (pumped === undefined) return;
     const { target, pump } = pumped;
     pump.reader.acknowledge(seq);
-    // The very last event has arrived: there is nothing left to keep.
+    // The client has acknowledged the last event, so nothing is left to keep.
     if (target.isClosed && pump.reader.settled.seq === target.log.nextSeq - 1) this.drop(processId);
   }
 
@@ -108,9 +108,9 @@ export class PumpSet implements Delivery {
     pumped?.pump.reader.close();
   }
 
-  /** Stops all pumps. What an acknowledging client has not confirmed waits for it in the session. */
+  /** Stops all pumps. For a client that acknowledges, the session keeps what it has not acknowledged. */
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     for (const { target, pump, isOwn } of this.#pumped.values()) {
       pump.stop();
       if (isOwn && this.#agreement.acks) this.#session.park({ target, reader: pump.reader });
@@ -119,14 +119,14 @@ export class PumpSet implements Delivery {
     this.#pumped.clear();
   }
 
-  /** A cursor that the process waits for, and that counts as read when the client takes or acknowledges. */
+  /** A cursor that holds the process back; it advances when the client acknowledges or, without acks, when entries are sent. */
   #openOwn({ log }: ManagedProcess, afterSeq: Seq, afterBytes?: number): LogReader {
     return log.openReader(afterSeq, this.#agreement.acks ? 'acknowledged' : 'taken', afterBytes);
   }
 
   /**
-   * Owns the reader from here on, so that it waits for the client also when the connection ends before anything was sent; sends
-   * what it takes once the returned function is called.
+   * Takes ownership of the reader, so that it is parked for the client even if the connection ends before anything was sent. Sending
+   * starts when the returned function is called.
    */
   #add(target: ManagedProcess, reader: LogReader, { isOwn }: { readonly isOwn: boolean }): () => void {
     const processId = target.id;
@@ -137,7 +137,7 @@ export class PumpSet implements Delivery {
       connection: this.#connection,
       turns: this.#turns,
       isBinary: this.#agreement.binaryOutput,
-      // With acknowledgements the end counts only once it has arrived.
+      // With acks, the process is done only once the client has acknowledged the last event.
       sentAll: () => (isOwn && this.#agreement.acks ? undefined : this.drop(processId)),
     });
     this.#pumped.set(processId, { target, pump, isOwn });

@@ -1,5 +1,5 @@
-// Requests that the gate refused, in the log and in the metrics. The log tells the first of each address in a window and how many more
-// there were, so that an attacker cannot flood it; the metrics count every one.
+// Records requests that the gate refused. The log gets the first refusal of each address in a window and the number of further ones, so
+// that an attacker cannot flood it; the metrics count every refusal.
 
 import type { Clock, Timer } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
@@ -10,7 +10,7 @@ export interface RefusedRequest {
   /** IP address of the peer. */
   readonly address: string;
   readonly status: number;
-  /** The gate's own text: nothing of a token is in it. */
+  /** The gate's own text, which contains no part of a token. */
   readonly problem: string;
 }
 
@@ -22,9 +22,9 @@ interface Context {
 
 export class RefusalLog {
   readonly #context: Context;
-  /** Refusals in this window that no line tells of yet, by address. */
+  /** Refusals in this window that have not been logged yet, by address. */
   readonly #unlogged = new Map<string, number>();
-  /** The same of the addresses that the table has no room for, together. */
+  /** The total for addresses that no longer fit in the table. */
   #unloggedOfOthers = 0;
   #window: Timer | undefined;
 
@@ -45,7 +45,7 @@ export class RefusalLog {
     }
   }
 
-  /** Ends the window: logs how many more there were. */
+  /** Ends the window and logs the number of further refusals. */
   flush(): void {
     this.#window?.cancel();
     this.#window = undefined;

@@ -1,10 +1,10 @@
-// Processes that outlive the session they were started in: handed over to a session without a connection, and started again there.
+// Processes that outlive the session they were started in: they move to a session without a connection, and can be restarted there.
 
 import { type Params, type Result, execError } from '../protocol/index.js';
 import type { AttachmentContext } from './attachment.js';
 import type { Session } from './session.js';
 
-/** Throws `tooManyProcesses` when the caller's sessions together run as many as they may. */
+/** Throws `tooManyProcesses` when the caller's sessions together have reached the limit. */
 export function requireRoom({ sessions, identity, maxProcessesPerCaller: limit }: AttachmentContext): void {
   if (sessions.runningCount(identity) >= limit) throw execError('tooManyProcesses', { limit });
 }
@@ -14,15 +14,15 @@ export function releaseProcess(
   { session, sessions, identity }: AttachmentContext,
 ): Result<'process/release'> {
   const released = sessions.releasedSession(identity);
-  // Asked again because the answer was lost with a connection: it is where it was to go.
-  const isThere = session.processes.find(processId) === undefined && released.processes.find(processId) !== undefined;
-  if (isThere) return { sessionId: released.id };
+  // A repeated call, because the reply was lost with a connection: the process has already moved.
+  const isReleased = session.processes.find(processId) === undefined && released.processes.find(processId) !== undefined;
+  if (isReleased) return { sessionId: released.id };
   const options = { replace: replace ?? undefined, keepMs: keepMs ?? undefined };
   const isReplaced = session.processes.moveTo(released.processes, processId, options);
   return { sessionId: released.id, ...(isReplaced ? { replaced: true } : {}) };
 }
 
-/** In its own session an ordinary process is followed by its owner, which would take the new one's events for the old one's. */
+/** Only for released processes: any other is followed by its owner, which would mistake the new process's events for the old one's. */
 export async function restartProcess(
   owner: Session,
   { processId, timeoutMs }: Params<'process/restart'>,
@@ -30,7 +30,7 @@ export async function restartProcess(
 ): Promise<Result<'process/restart'>> {
   const target = owner.processes.get(processId);
   if (!context.sessions.isReleasedSession(owner)) throw execError('notRestartable', { processId });
-  if (target.isClosed) requireRoom(context); // one that still runs makes room for itself
+  if (target.isClosed) requireRoom(context); // a running one frees its own slot
   const started = await owner.processes.restart(processId, timeoutMs ?? undefined);
   context.onStarted(started, started.request.program);
   return { processId, pid: started.pid };

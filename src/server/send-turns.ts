@@ -1,9 +1,9 @@
-// Which of a connection's pumps sends next while the peer lags: one after the other, a chunk each. If all went on at once when the peer
-// has caught up, it would be behind by a hundred chunks again, and the answer of a quiet process would wait behind them.
+// Lets a connection's pumps take turns while the peer lags, one chunk each. If all of them resumed at once when the peer has caught up, it
+// would be a hundred chunks behind again, and the output of a quiet process would wait behind them.
 
 import type { Channel } from '../rpc/channel.js';
 
-/** Sends what it has; false when the peer lags again. */
+/** Sends what it has; returns false when the peer lags again. */
 export type Sender = () => boolean;
 
 export class SendTurns {
@@ -14,7 +14,7 @@ export class SendTurns {
     this.#channel = channel;
   }
 
-  /** Calls the sender when the peer has caught up and it is its turn. */
+  /** Calls the sender once the peer has caught up and the sender's turn has come. */
   wait(sender: Sender): void {
     if (this.#waiting.push(sender) === 1) this.#waitForPeer();
   }
@@ -24,7 +24,7 @@ export class SendTurns {
   }
 
   #resume(): void {
-    // Kept in the list until it has sent, so that it does not wait for the peer a second time.
+    // A sender stays in the list while it sends, so that queueing itself again does not start a second wait for the peer.
     for (let [sender] = this.#waiting; sender !== undefined; [sender] = this.#waiting) {
       const keepsUp = sender();
       this.#waiting.shift();

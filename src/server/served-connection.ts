@@ -1,4 +1,4 @@
-// A connection with a client: the handshake, and then every call to the attachment that `initialize` has made.
+// One client connection: performs the handshake, then forwards every call to the attachment that `initialize` created.
 
 import type { Logger } from '../base/logger.js';
 import {
@@ -20,7 +20,7 @@ import { errorBodyOf } from './error-body.js';
 import type { Metrics } from './metrics.js';
 import { recordProcess } from './process-journal.js';
 import { PumpSet, agreementOn } from './pump-set.js';
-import { type Session, whatBecameOf } from './session.js';
+import { type Session, resumeFacts } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
 
 export interface ServedContext {
@@ -33,7 +33,7 @@ export interface ServedContext {
   readonly logger: Logger;
 }
 
-/** A notification of the table without a handler does not compile. */
+/** Typed so that a client notification in the table without a handler does not compile. */
 type NotificationHandlers = { readonly [N in ClientNotification]: (params: Notification<N>) => void };
 
 type State =
@@ -44,8 +44,8 @@ type State =
       readonly attachment: Attachment;
       readonly notified: NotificationHandlers;
     }
-  /** Its session went to another connection, or its own has ended. */
-  | { readonly kind: 'over' };
+  /** Another connection took over the session, or this connection has closed. */
+  | { readonly kind: 'ended' };
 
 export class ServedConnection implements Holder {
   readonly #context: ServedContext;
@@ -57,7 +57,7 @@ export class ServedConnection implements Holder {
     connection.serve({
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
-      binary: () => connection.close('binary frames go from server to client only'),
+      binary: () => connection.close('only the server may send binary frames'),
       errorBody: (error) => errorBodyOf(error, context),
     });
     void connection.closed.then(() => this.#onClosed());
@@ -111,7 +111,7 @@ export class ServedConnection implements Holder {
       sessionId: session.id,
       environmentInfo: environmentInfo(session.surroundings),
       capabilities: { ...agreement },
-      ...(isResumed ? whatBecameOf(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
+      ...(isResumed ? resumeFacts(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
     };
     return isResumed ? { result, afterReply: () => pumps.resumeAll(cursors ?? {}) } : { result };
   }
@@ -129,7 +129,7 @@ export class ServedConnection implements Holder {
       case 'greeted':
         throw execError('notReady', { family });
       case 'new':
-      case 'over':
+      case 'ended':
         throw execError('notInitialized', { family });
     }
   }
@@ -142,11 +142,11 @@ export class ServedConnection implements Holder {
 
   #end(): void {
     if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') this.#state.attachment.end();
-    this.#state = { kind: 'over' };
+    this.#state = { kind: 'ended' };
   }
 }
 
-/** How Codex names the groups of methods in its errors. */
+/** Codex's names for groups of methods in its error texts. */
 function familyOf(method: Method): string {
   if (method === 'environment/info') return 'environment info';
   return method === 'environment/status' ? 'environment status' : 'exec';

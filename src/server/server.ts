@@ -1,4 +1,4 @@
-// Owns the backend and the sessions on it. Disposing it ends every process of every session.
+// Owns the backend and all sessions. Disposing it ends every process of every session.
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -24,19 +24,19 @@ import { type Identity, SessionTable, anybody } from './session-table.js';
 import type { Surroundings } from './start-request.js';
 
 export interface ServerOptions extends ProgramSettings {
-  /** Limits that differ from `defaultLimits`. */
+  /** Overrides of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>;
   readonly policy?: Partial<ExecPolicy>;
-  /** `auto` when absent. One that is handed in is closed with the server. */
+  /** `auto` when absent. A backend passed as an object is closed with the server. */
   readonly backend?: BackendName | Backend;
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly logger?: Logger;
-  /** What commands start from when they name no folder, and what environment policies inherit from; this program's own when absent. */
+  /** Default working directory of commands, and the environment that policies inherit from; this program's own when absent. */
   readonly surroundings?: Surroundings;
-  /** Paths that sandboxed commands must not reach, such as the server's own sockets. */
+  /** Paths that sandboxed commands must not be able to reach, such as the server's own sockets. */
   readonly hiddenPaths?: readonly string[];
-  /** Whether every program on this machine can connect without a credential, over the network: then no sandboxed command may use it. */
+  /** Whether any program on this machine can connect over TCP without a credential; sandboxed commands then get no network access. */
   readonly isOpenOnNetwork?: boolean;
 }
 
@@ -88,18 +88,18 @@ export class Server implements AsyncDisposable {
     });
   }
 
-  /** Which of the two ways of spawning is in use. */
+  /** The name of the backend in use. */
   get backend(): Backend['name'] {
     return this.#backend.name;
   }
 
-  /** A session without a connection, for clients in this program. */
+  /** Opens a session without a connection, for clients in this program. */
   openSession(): Session {
     if (this.#closing !== undefined) throw execError('sessionClosed', { sessionId: '' });
     return this.sessions.open(anybody, { isResumable: false, holder: undefined });
   }
 
-  /** Serves a client over a channel, or over streams, until these end. `onGreeted`: it has opened or resumed a session. */
+  /** Serves a client over a channel or streams until they end. `onGreeted` is called when it has opened or resumed a session. */
   accept(target: Channel | StreamPair, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
     const channel = channelOver(target, { maxMessageBytes: this.limits.maxMessageBytes, clock: this.clock });
     if (this.#closing !== undefined) return channel.close('the server is shutting down', 'goodbye');
@@ -108,7 +108,7 @@ export class Server implements AsyncDisposable {
     void connection.closed.then(() => this.#connections.delete(connection));
     this.#logger.info('client connected', { peer: channel.peer, subject: identity.subject });
     void connection.closed.then(({ problem }) => this.#logger.info('client gone', { peer: channel.peer, problem }));
-    // Lives as long as its connection, which refers to it.
+    // Kept alive by its connection, which refers to it.
     void new ServedConnection({
       connection,
       identity,
@@ -120,12 +120,12 @@ export class Server implements AsyncDisposable {
     });
   }
 
-  /** Gives pages that malloc holds without using them back to the system. Takes milliseconds; for a program that is the server's own. */
+  /** Returns unused malloc pages to the system. Takes milliseconds and affects the whole program, so it is for dedicated server programs. */
   returnFreePages(): void {
     this.#backend.returnFreePages?.();
   }
 
-  /** What there is right now. */
+  /** Current values for the metrics. */
   gauges(): Gauges {
     const processes = () => this.sessions.all().flatMap((session) => session.processes.list());
     return {
@@ -142,7 +142,7 @@ export class Server implements AsyncDisposable {
     };
   }
 
-  /** Takes no more connections, ends every process with its own grace, `maxCloseGraceMs` at most, and closes. Closing twice is fine. */
+  /** Accepts no more connections, ends every process with its own grace (at most `maxCloseGraceMs`), and closes. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -175,6 +175,6 @@ function lazyBackend(name: BackendName, options: BackendOptions, logger: Logger)
     logger.info('ready to spawn', { backend: made.name });
     return made;
   });
-  if (name !== 'auto') backend.make(); // whoever names one is told at once when there is none
+  if (name !== 'auto') backend.make(); // an explicitly chosen backend that is unavailable fails immediately
   return backend;
 }

@@ -1,33 +1,33 @@
-// Which sessions there are, who may use them, and how long one waits for its client to come back.
+// The table of sessions: which callers may use them, and how long a session waits for its client to reconnect.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.js';
 import { asSessionId, execError } from '../protocol/index.js';
 import type { Session } from './session.js';
 
-/** Who a caller is, as far as limits and visibility go. Everybody is the same where no credentials are asked for. */
+/** Identifies a caller for limits and visibility. Without credentials, all callers share one identity. */
 export interface Identity {
   readonly subject: string;
 }
 
-/** Everybody, where no credentials are asked for. */
+/** The identity of every caller when no credentials are required. */
 export const anybody: Identity = { subject: 'anybody' };
 
 /** The connection that drives a session. */
 export interface Holder {
-  /** The session went to another connection. */
+  /** Another connection has taken over the session. */
   takenOver(): void;
 }
 
 export interface SessionLimits {
-  /** How long a resumable session's processes run on after its connection was lost. */
+  /** How long a resumable session's processes keep running after its connection is lost. */
   readonly detachGraceMs: number;
   readonly maxSessionsPerCaller: number;
-  /** How long an ended process that was released stays readable. */
+  /** How long a released process stays readable after it has ended. */
   readonly keepReleasedMs: number;
 }
 
-/** Ends with its connection, waits for it to come back, or never had one and lives as long as the server. */
+/** Ends with its connection, waits for its client to reconnect, or has no connection and lives as long as the server. */
 type Lifetime = 'connection' | 'resumable' | 'server';
 
 interface Entry {
@@ -35,7 +35,7 @@ interface Entry {
   readonly identity: Identity;
   readonly lifetime: Lifetime;
   holder: Holder | undefined;
-  /** Its connection was lost, and its client has yet to come back. */
+  /** Set while its connection is lost and its client has not reconnected. */
   abandoned: { readonly grace: Timer; readonly sinceMs: number } | undefined;
 }
 
@@ -48,7 +48,7 @@ interface Context {
 export class SessionTable {
   readonly #context: Context;
   readonly #entries = new Map<string, Entry>();
-  /** Sessions on their way out, whose processes have their grace; a server that closes waits for them. */
+  /** Sessions whose processes are being ended; closing the server waits for them. */
   readonly #ending = new Map<Entry, Promise<void>>();
   #isClosing = false;
 
@@ -68,9 +68,9 @@ export class SessionTable {
     return [...this.#entries.values()].map(({ session }) => session);
   }
 
-  /** At the limit, an abandoned session of this caller is ended for it; throws `tooManySessions` when there is none. */
+  /** At the limit, ends an abandoned session of this caller to make room; throws `tooManySessions` when there is none. */
   open(identity: Identity, { isResumable, holder }: { isResumable: boolean; holder: Holder | undefined }): Session {
-    // Nothing would end what is started in a session that opens after all others were ended.
+    // A session opened after all others were ended would never be ended itself.
     if (this.#isClosing) throw execError('sessionClosed', { sessionId: '' });
     this.#makeRoom(identity);
     const session = this.#context.createSession(asSessionId(randomUUID()));
@@ -78,7 +78,7 @@ export class SessionTable {
     return session;
   }
 
-  /** The session for what the caller's other sessions have released. Nobody drives it; it ends with the server. */
+  /** The session that holds processes released by the caller's other sessions. It has no connection and ends with the server. */
   releasedSession(identity: Identity): Session {
     const known = [...this.#entries.values()].find((entry) => entry.lifetime === 'server' && isOf(identity, entry));
     if (known !== undefined) return known.session;
@@ -88,15 +88,15 @@ export class SessionTable {
     return session;
   }
 
-  /** Whether it is one of those that hold released processes. */
+  /** Whether the session holds released processes. */
   isReleasedSession(session: Session): boolean {
     return this.#entries.get(session.id)?.lifetime === 'server';
   }
 
-  /** Takes a session over from a connection that was lost, or, when asked to, from one that was not. */
+  /** Takes over a session whose connection was lost or, with `takeover`, one that is still attached. */
   resume(id: string, identity: Identity, { holder, takeover }: { holder: Holder; takeover: boolean }): Session {
     const entry = this.#entries.get(id);
-    // Somebody else's session does not exist for this caller.
+    // To this caller, another caller's session does not exist.
     if (entry === undefined || entry.lifetime === 'server' || !isOf(identity, entry)) {
       throw execError('sessionNotFound', { sessionId: id });
     }
@@ -109,7 +109,7 @@ export class SessionTable {
     return entry.session;
   }
 
-  /** The holder's connection has ended. A session it no longer holds is none of its business. */
+  /** The holder's connection has ended. Does nothing if the holder no longer holds the session. */
   release(session: Session, holder: Holder): void {
     const entry = this.#entries.get(session.id);
     if (entry === undefined || entry.holder !== holder) return;
@@ -135,20 +135,20 @@ export class SessionTable {
     return [...this.#entries.values()].filter((entry) => isOf(identity, entry)).map(({ session }) => session);
   }
 
-  /** Processes of all sessions of the caller that have not closed yet, also those that are being ended with their session. */
+  /** Number of processes in all of the caller's sessions that have not closed yet, including sessions that are being ended. */
   runningCount(identity: Identity): number {
     const entries = [...this.#entries.values(), ...this.#ending.keys()].filter((entry) => isOf(identity, entry));
     return entries.reduce((sum, { session }) => sum + session.runningCount, 0);
   }
 
-  /** Opens no more, ends every session and waits until all processes are gone. */
+  /** Refuses new sessions, ends every existing one and waits until all processes are gone. */
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const entry of [...this.#entries.values()]) void this.#end(entry);
     await Promise.all(this.#ending.values());
   }
 
-  /** A caller whose connections were lost again and again must not lock itself out, nor, without credentials, everybody else. */
+  /** A caller that loses its connection repeatedly must not lock out itself or, without credentials, all other callers. */
   #makeRoom(identity: Identity): void {
     const limit = this.#context.limits.maxSessionsPerCaller;
     const own = [...this.#entries.values()].filter((entry) => isOf(identity, entry));
@@ -175,7 +175,7 @@ function isOf(identity: Identity, entry: Entry): boolean {
   return entry.identity.subject === identity.subject;
 }
 
-/** Of the abandoned sessions the one without a running process that was abandoned first; else the one that was abandoned first. */
+/** The session abandoned first among those without a running process; if there is none, the one abandoned first. */
 function leastNeeded(entries: readonly Entry[]): Entry | undefined {
   const abandoned = entries
     .filter((entry) => entry.abandoned !== undefined)

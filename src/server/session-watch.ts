@@ -1,4 +1,4 @@
-// Events of all processes of a session for a watcher in the same program. Its cursors hold nothing back.
+// Delivers the events of all processes of a session to a watcher in the same program, without slowing the processes down.
 
 import type { LogReader, ManagedProcess } from '../process/index.js';
 import type { ProcessEvent } from '../protocol/index.js';
@@ -13,7 +13,7 @@ export class SessionWatch {
     this.#session = session;
   }
 
-  /** From now on, until disposed. */
+  /** Delivers events from now on, until disposed. */
   watch(listener: (event: ProcessEvent) => void): Disposable {
     this.#listeners.add(listener);
     for (const each of this.#session.processes.list()) if (!each.isClosed) this.follow(each, each.log.nextSeq - 1);
@@ -27,7 +27,7 @@ export class SessionWatch {
     };
   }
 
-  /** A process that is followed already goes on as it was, and nothing is followed without a watcher. */
+  /** Does nothing if the process is already followed or if there is no watcher. */
   follow(target: ManagedProcess, afterSeq: number): void {
     if (this.#listeners.size === 0 || this.#readers.has(target)) return;
     const reader = target.log.openViewer(afterSeq);

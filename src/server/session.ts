@@ -1,4 +1,4 @@
-// Owner of processes, and of cursors on their logs. Knows nothing of connections; closing it ends everything it started.
+// Owns processes and the parked cursors on their logs. Knows nothing about connections; closing it ends everything it started.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../base/clock.js';
@@ -35,11 +35,11 @@ export interface SessionContext {
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
   readonly sandbox: Sandbox;
-  /** Kept of each stream for the reply to a command whose caller has disabled the cap. */
+  /** Bytes kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
 }
 
-/** The events of one process in order, at the taker's pace: what is not taken holds the process back. */
+/** The events of one process in order, at the reader's pace: unread events hold the process back. */
 export interface EventCursor {
   /** Undefined once the cursor is closed. */
   next(): Promise<ProcessEvent | undefined>;
@@ -48,13 +48,13 @@ export interface EventCursor {
   close(): void;
 }
 
-/** The cursor of an owner that is away. The table may forget the process meanwhile; what the owner has yet to be told is here. */
+/** The cursor of a disconnected owner. Keeps what the owner has not received, even after the table has forgotten the process. */
 export interface Parked {
   readonly target: ManagedProcess;
   readonly reader: LogReader;
 }
 
-/** Cursors that are closed in one turn of the event loop: a session may have thousands, and everything else must have its turn. */
+/** Cursors closed per turn of the event loop: a session may have thousands, and closing them all at once would block other work. */
 const readersPerTurn = 256;
 
 export class Session {
@@ -82,7 +82,7 @@ export class Session {
     this.#context = context;
   }
 
-  /** Opens a lossless cursor after `afterSeq`. Whoever opens it closes it. */
+  /** Opens a lossless cursor after `afterSeq`. The caller closes it. */
   follow(processId: ProcessId, afterSeq: Seq): EventCursor {
     const target = this.processes.get(processId);
     const reader = target.log.openReader(requireSeen(target, afterSeq));
@@ -90,7 +90,7 @@ export class Session {
       get ending() {
         return target.ending;
       },
-      next: async () => (isOverAfter(target, reader.settled.seq) ? undefined : nextEvent(processId, reader)),
+      next: async () => (isFinalSeq(target, reader.settled.seq) ? undefined : nextEvent(processId, reader)),
       close: () => reader.close(),
     };
   }
@@ -99,32 +99,32 @@ export class Session {
     return this.#isClosed;
   }
 
-  /** Keeps the cursor of an owner that is away: what it has not confirmed stays, and holds the process back. */
+  /** Keeps the cursor of a disconnected owner: what it has not acknowledged is retained and holds the process back. */
   park(parked: Parked): void {
     const { id } = parked.target;
     this.#parked.get(id)?.reader.close();
     this.#parked.set(id, parked);
   }
 
-  /** The last number so far of a process that is in the table or whose cursor is kept; undefined for any other. */
+  /** The last sequence number so far of a process in the table or with a parked cursor; undefined for any other. */
   lastSeqOf(processId: ProcessId): Seq | undefined {
     const target = this.processes.find(processId) ?? this.#parked.get(processId)?.target;
     return target === undefined ? undefined : target.log.nextSeq - 1;
   }
 
-  /** All of them: the owner is back. */
+  /** Returns and removes all parked cursors, because the owner has reconnected. */
   unpark(): ReadonlyMap<ProcessId, Parked> {
     const parked = new Map(this.#parked);
     this.#parked.clear();
     return parked;
   }
 
-  /** Processes that have not closed yet, one-shot commands included. */
+  /** Number of processes that have not closed yet, including one-shot commands. */
   get runningCount(): number {
     return [this.processes, ...this.#commandTables].reduce((sum, table) => sum + table.runningCount, 0);
   }
 
-  /** For one connection's one-shot commands, of which nothing is retained: whoever runs one reads it. Ends with the session at the latest. */
+  /** A table for one connection's one-shot commands. Retains no output, because the command's caller reads it. Ends no later than the session. */
   openCommands(): ProcessTable {
     const { limits } = this.#context;
     const own = { retainedBytes: 0, headBytes: 0, maxClosed: 0, drainLimitMs: limits.drainQuietMs };
@@ -135,7 +135,7 @@ export class Session {
 
   /** Ends the commands and waits until they are gone. */
   async closeCommands(table: ProcessTable): Promise<void> {
-    await table.close('disconnected'); // a command has no grace: it was started without
+    await table.close('disconnected'); // commands are started without a grace period
     this.#commandTables.delete(table);
   }
 
@@ -151,15 +151,15 @@ export class Session {
   }
 }
 
-/** A number that the process has come to: after a later one nothing might ever come, or something of a process with the same name. */
+/** Rejects a number that the process has not reached: nothing might ever follow it, or it may belong to another process with the same id. */
 export function requireSeen({ log }: ManagedProcess, afterSeq: Seq): Seq {
   const lastSeq = log.nextSeq - 1;
   if (afterSeq <= lastSeq) return afterSeq;
   throw execError('invalidParams', { problem: `afterSeq must be at most ${lastSeq}, the last number so far, got ${afterSeq}` });
 }
 
-/** Nothing comes after this number any more. */
-export function isOverAfter({ isClosed, log }: ManagedProcess, seq: Seq): boolean {
+/** Whether this is the number of the process's last event. */
+export function isFinalSeq({ isClosed, log }: ManagedProcess, seq: Seq): boolean {
   return isClosed && seq === log.nextSeq - 1;
 }
 
@@ -180,7 +180,7 @@ export function eventOf(processId: ProcessId, entry: LogEntry, droppedBytes: num
   }
 }
 
-/** The ending in Codex's words: 128+N for a signal, -1 for an end nobody saw. */
+/** The ending in Codex's terms: 128+N for a signal, -1 for an end that was not observed. */
 export function exitFacts(ending: Ending): { exitCode: number; signal?: string } {
   switch (ending.kind) {
     case 'code':
@@ -192,8 +192,8 @@ export function exitFacts(ending: Ending): { exitCode: number; signal?: string }
   }
 }
 
-/** For a client that is back: which of its processes are no more, and how far the others have come. */
-export function whatBecameOf(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
+/** Reports to a resuming client which of its processes are forgotten, and the last number of each of the others. */
+export function resumeFacts(ids: readonly ProcessId[], session: Session): Pick<Result<'initialize'>, 'forgotten' | 'lastSeqs'> {
   const known = ids.map((id) => ({ id, lastSeq: session.lastSeqOf(id) }));
   const forgotten = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [id] : []));
   const lastSeqs = known.flatMap(({ id, lastSeq }) => (lastSeq === undefined ? [] : [[id, lastSeq] as const]));

@@ -1,4 +1,4 @@
-// What a caller may write in process/start -> what the process room understands. Contradictions end here.
+// Translates process/start parameters into process options, and rejects contradictory ones.
 
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,13 +7,13 @@ import { type ProcessOptions, type SpawnSpec, childEnvironment } from '../proces
 import { type Io, type PreparedSpec, type StartParams, execError } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 
-/** The server's own folder and variables, for callers that leave the choice to it. */
+/** The server's own working directory and environment, used where the caller names none. */
 export interface Surroundings {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The size Codex gives to a terminal when nobody names one. */
+/** Codex's default terminal size. */
 const defaultSize = { rows: 24, cols: 80 };
 
 export function processOptions(params: StartParams, surroundings: Surroundings, policy: ExecPolicy): ProcessOptions {
@@ -49,7 +49,7 @@ function exactSpec(prepared: PreparedSpec, params: StartParams): SpawnSpec {
   const direct = (['argv', 'cwd', 'env', 'envPolicy', 'io', 'tty', 'pipeStdin', 'arg0'] as const).find(
     (name) => params[name] !== undefined && params[name] !== null,
   );
-  if (direct !== undefined) throw invalid(`${direct} and prepared contradict each other; put it inside prepared`);
+  if (direct !== undefined) throw invalid(`${direct} cannot be combined with prepared; put it inside prepared`);
   const { program, argv, env, io, fd3 } = prepared;
   return {
     program: { kind: 'exact', path: program },
@@ -62,7 +62,7 @@ function exactSpec(prepared: PreparedSpec, params: StartParams): SpawnSpec {
   };
 }
 
-/** `io` is the precise form; `tty` and `pipeStdin` are Codex's. Saying the same thing twice is fine. */
+/** `io` is the precise form; `tty` and `pipeStdin` are Codex's. Giving both is fine as long as they agree. */
 function ioOf({ io, tty, pipeStdin }: StartParams): Io {
   if (io === undefined || io === null) {
     return tty === true ? { kind: 'pty', ...defaultSize } : { kind: 'pipe', stdin: pipeStdin === true ? 'open' : 'closed' };
@@ -78,12 +78,12 @@ function ioOf({ io, tty, pipeStdin }: StartParams): Io {
 /** An absolute path, or the path of a file: URI on this machine. */
 export function nativePath(cwd: string): string {
   if (isAbsolute(cwd)) return cwd;
-  // Without the slash a URI is relative, and would be taken from the root folder.
+  // Without the slash the URI is relative, and would be resolved against the root directory.
   if (!/^file:\//i.test(cwd)) throw invalid(`cwd must be an absolute path or a file:/ URI, got ${shownValue(cwd)}`);
   try {
     return fileURLToPath(cwd);
   } catch (error) {
-    throw execError('invalidParams', { problem: `cwd URI ${shownValue(cwd)} names no path on this machine` }, { cause: error });
+    throw execError('invalidParams', { problem: `cwd URI ${shownValue(cwd)} is not a path on this machine` }, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-// The package's version, read where npm keeps it so that there is one place to change.
+// The package version, read from package.json so that it is defined in one place.
 
 import { createRequire } from 'node:module';
 

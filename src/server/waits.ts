@@ -1,4 +1,4 @@
-// What one caller waits for. Ends with the caller, so that nothing is kept for an answer that can no longer be delivered.
+// The pending waits of one caller. They end with the caller, so that nothing is kept for a reply that can no longer be delivered.
 
 import type { Clock } from '../base/clock.js';
 import type { ManagedProcess } from '../process/index.js';
@@ -11,7 +11,7 @@ export class Waits {
     this.#clock = clock;
   }
 
-  /** Waits until `isDone`, the deadline or the end, looking again whenever something happens to the process. */
+  /** Waits until `isDone()` is true, `waitMs` has passed or `end` is called. Checks again whenever the process log changes. */
   async until(target: ManagedProcess, isDone: () => boolean, waitMs: number): Promise<void> {
     const { signal } = this.#ending;
     const deadline = this.#clock.elapsed() + waitMs;

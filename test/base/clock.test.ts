@@ -1,4 +1,4 @@
-// The system's clock: what its timers do when the program stood still.
+// The system clock: how its timers behave when the program was stalled.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,18 +13,18 @@ describe('a timer', () => {
   guardAgainstLeaks();
 
   for (const stallMs of [100, 700]) {
-    test(`that is late because the program stood still for ${stallMs} ms lets what has been waiting come first`, async () => {
+    test(`that is late because the program was stalled for ${stallMs} ms fires after pending events`, async () => {
       const order: string[] = [];
       const server = createServer((socket) => socket.on('data', () => order.push('message')).on('end', () => socket.end()));
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
       const client = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
       await once(client, 'connect');
-      await sleep(20); // the server has it, too
+      await sleep(20); // until the server has accepted it too
       for (const start of [systemClock.after.bind(systemClock), systemClock.afterIdle.bind(systemClock)]) {
         client.write('x');
         start(1, () => order.push('timer'));
-        standStill(stallMs);
+        stall(stallMs);
         await eventually(() => assert.equal(order.at(-1), 'timer'));
         order.push('and again');
       }
@@ -36,7 +36,7 @@ describe('a timer', () => {
     });
   }
 
-  test('of more than 24.8 days, the most a Node timer takes, fires when it is due and not before', (context) => {
+  test('of more than 24.8 days, the maximum of a Node timer, fires when it is due and not before', (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     const longestDelayMs = 2 ** 31 - 1;
     const fired: string[] = [];
@@ -53,16 +53,16 @@ describe('a timer', () => {
     assert.deepEqual(fired, ['due']);
   });
 
-  test('that was cancelled while it gave way to others does not fire', async () => {
+  test('that is cancelled while it yields to pending events does not fire', async () => {
     let hasFired = false;
     const timer = systemClock.after(1, () => (hasFired = true));
-    standStill(600);
+    stall(600);
     setImmediate(() => timer.cancel());
     await sleep(200);
     assert.equal(hasFired, false);
   });
 });
 
-function standStill(ms: number): void {
+function stall(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -1,11 +1,11 @@
-// The queue against a plain list.
+// The queue, compared with a plain array.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Ring } from '#src/base/ring.js';
 
-test('holds and gives back what a list would, whatever is pushed and shifted', () => {
+test('behaves like an array for any sequence of pushes and shifts', () => {
   const steps = fc.array(fc.option(fc.integer(), { nil: 'shift' as const }), { maxLength: 200 });
   fc.assert(
     fc.property(steps, (all) => {

@@ -1,4 +1,4 @@
-// Base64 both ways, on Node's decoder and on the one browsers have.
+// Base64 in both directions, with Node's decoder and with the one in browsers.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,7 +7,7 @@ import * as v from 'valibot';
 import { decodeBase64, encodeBase64 } from '#src/base/base64.js';
 import { bytes } from '#src/protocol/bytes.js';
 
-/** Bytes enough to cross the slice in which a browser encodes. */
+/** More bytes than a browser encodes per slice. */
 const severalSlices = 20_000;
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -20,7 +20,7 @@ const notBase64 = {
   'in the URL-safe alphabet': ['-_8=', 'AAA-', '____'],
   'with whitespace': [' AAA', 'AA A', 'AAA\n', 'AAAA    ', 'AA==\n\n\n\n'],
   'with characters that only look right in their low byte': ['ŁAAA', 'AAA\u0141', 'AA\uff3d\uff3d'],
-  'whose last character has bits that stand for nothing': ['AB==', 'Af==', '//==', 'AAB=', 'AAAAAA/=', 'aGl='],
+  'whose last character has unused bits that are not 0': ['AB==', 'Af==', '//==', 'AAB=', 'AAAAAA/=', 'aGl='],
 };
 
 for (const { where, call } of [
@@ -30,27 +30,27 @@ for (const { where, call } of [
   describe(`base64 in ${where}`, () => {
     const roundTrip = (original: Uint8Array) => call(() => decodeBase64(encodeBase64(original)));
 
-    test('every byte value survives', () => {
+    test('every byte value survives a round trip', () => {
       assert.deepEqual(plain(roundTrip(everyByte)), everyByte);
     });
 
-    test('any bytes survive', () => {
+    test('any bytes survive a round trip', () => {
       fc.assert(fc.property(fc.uint8Array(), (original) => assert.deepEqual(plain(roundTrip(original)), original)));
     });
 
-    test('bytes of several slices survive', () => {
+    test('bytes of several slices survive a round trip', () => {
       const original = Uint8Array.from({ length: severalSlices }, (_, at) => (at * 7) % 256);
       assert.deepEqual(plain(roundTrip(original)), original);
     });
 
-    test('a view of a larger buffer encodes only what it shows', () => {
+    test('a view of a larger buffer encodes only its own bytes', () => {
       assert.equal(
         call(() => encodeBase64(everyByte.subarray(65, 68))),
         'QUJD',
       );
     });
 
-    test('the empty text is no bytes, not an error', () => {
+    test('the empty text decodes to no bytes, without an error', () => {
       assert.deepEqual(plain(call(() => decodeBase64(''))), new Uint8Array());
       assert.equal(
         call(() => encodeBase64(new Uint8Array())),
@@ -82,17 +82,17 @@ for (const { where, call } of [
   });
 }
 
-test('bytes that are there already are taken as they are', () => {
+test('a Uint8Array is accepted unchanged', () => {
   const given = Uint8Array.of(1, 2);
   assert.equal(v.parse(bytes, given), given);
 });
 
-/** Buffer is a Uint8Array of another class; compared are the bytes. */
+/** Converts a Buffer to a plain Uint8Array, so that only the bytes are compared. */
 function plain(decoded: Uint8Array | undefined): Uint8Array | undefined {
   return decoded && Uint8Array.from(decoded);
 }
 
-/** Browsers have no Buffer, and that is how the code knows that it runs in one. */
+/** The code detects a browser by the absence of Buffer. */
 function withoutBuffer<T>(use: () => T): T {
   const kept = Object.getOwnPropertyDescriptor(globalThis, 'Buffer');
   assert.ok(kept);

@@ -1,4 +1,4 @@
-// Messages as they are on the wire: some that every reader must take, and some that none may. No opinion about who reads them.
+// Messages as they appear on the wire: valid ones that every validator must accept, and invalid ones that each must refuse.
 
 import type * as v from 'valibot';
 import type { Method, requests } from '#src/protocol/methods.js';
@@ -75,7 +75,7 @@ const envPolicy: v.InferInput<typeof envPolicySchema> = {
 };
 const prepared = { program: '/bin/cat', argv: ['cat'], cwd: '/', env: { A: '' }, io: pipe };
 
-/** At least one of each; where a message has optional members, one without any and one with all of them. */
+/** At least one of each kind; for messages with optional members, one without any and one with all of them. */
 export const validMessages: Valid = {
   'initialize params': [
     { clientName: 'demo' },
@@ -244,15 +244,15 @@ export const validMessages: Valid = {
   'command/exec/outputDelta params': [{ processId, stream: 'stderr', deltaBase64: '', capReached: true }],
 };
 
-/** Each is refused for the reason in front of it. */
+/** Each is refused for the given reason. */
 export const invalidMessages: readonly (readonly [reason: string, name: keyof Valid, message: unknown])[] = [
   ['a missing member', 'initialize params', {}],
   ['no message at all', 'process/start params', null],
   ['a string for a message', 'process/read params', 'p1'],
   ['a list for a message', 'process/write params', ['p1', 'aGkK']],
   ['a process id that is a number', 'process/start params', { processId: 7, argv: ['cat'] }],
-  ['a process id past its length', 'process/read params', { processId: 'x'.repeat(257) }],
-  ['a process id with half a surrogate pair', 'process/start params', { processId: 'a\ud800', argv: ['cat'] }],
+  ['a process id that is too long', 'process/read params', { processId: 'x'.repeat(257) }],
+  ['a process id with a lone surrogate', 'process/start params', { processId: 'a\ud800', argv: ['cat'] }],
   ['a command as one string', 'process/start params', { processId, argv: 'cat' }],
   ['an argument that is null', 'process/start params', { processId, argv: ['cat', null] }],
   ['a variable that is a number', 'process/start params', { processId, argv: ['cat'], env: { A: 1 } }],
@@ -268,15 +268,15 @@ export const invalidMessages: readonly (readonly [reason: string, name: keyof Va
   ['a negative timeout', 'process/start params', { processId, argv: ['cat'], timeoutMs: -1 }],
   ['a fraction of a millisecond', 'process/read params', { processId, waitMs: 0.5 }],
   ['a negative cursor', 'process/read params', { processId, afterSeq: -1 }],
-  ['a cursor past what numbers hold', 'process/attach params', { processId, afterSeq: 2 ** 53 }],
+  ['a cursor beyond the safe integers', 'process/attach params', { processId, afterSeq: 2 ** 53 }],
   ['a chunk as a list of numbers', 'process/write params', { processId, chunk: [104, 105] }],
   ['a chunk that is null', 'process/write params', { processId, chunk: null }],
   ['an empty write id', 'process/write params', { processId, chunk: '', writeId: '' }],
-  ['a write id past its length', 'process/write params', { processId, chunk: '', writeId: 'x'.repeat(129) }],
+  ['a write id that is too long', 'process/write params', { processId, chunk: '', writeId: 'x'.repeat(129) }],
   ['a terminal without rows', 'process/resize params', { processId, size: { rows: 0, cols: 80 } }],
-  ['a terminal of too many columns', 'process/resize params', { processId, size: { rows: 24, cols: 65_536 } }],
+  ['a terminal with too many columns', 'process/resize params', { processId, size: { rows: 24, cols: 65_536 } }],
   ['a flag as a number', 'process/terminate params', { processId, force: 1 }],
-  ['a moment that does not exist', 'process/wait params', { processId, until: 'started' }],
+  ['an event that does not exist', 'process/wait params', { processId, until: 'started' }],
   ['a role that does not exist', 'process/attach params', { processId, role: 'owner' }],
   ['an unknown sandbox', 'command/exec params', { command: ['true'], sandboxPolicy: { type: 'jail' } }],
   ['a number for a list', 'command/exec params', { command: 1 }],

@@ -1,4 +1,4 @@
-// What goes out as process/output is what the table says, in both of its forms.
+// Both encodings of process/output match the schema in the table.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ const output = fc.record({
 
 const { params: schema } = notifications['process/output'];
 
-test('a chunk written as JSON is read by the schema of its notification', () => {
+test('a chunk encoded as JSON matches the schema of its notification', () => {
   fc.assert(
     fc.property(output, ({ processId, droppedBytes, ...rest }) => {
       const given = droppedBytes === undefined ? rest : { ...rest, droppedBytes };
@@ -30,7 +30,7 @@ test('a chunk written as JSON is read by the schema of its notification', () => 
   );
 });
 
-test('a chunk written as a frame says the same', () => {
+test('a chunk encoded as a frame decodes to the same values', () => {
   fc.assert(
     fc.property(output, ({ processId, droppedBytes, ...rest }) => {
       const given = droppedBytes === undefined ? rest : { ...rest, droppedBytes };

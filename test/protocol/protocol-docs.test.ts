@@ -1,4 +1,4 @@
-// The reference page is generated; this fails when it was not generated again.
+// Fails when the generated reference page is out of date.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('docs/protocol.md is what the method table generates', () => {
+test('docs/protocol.md matches the method table', () => {
   const generated = execFileSync(process.execPath, ['scripts/docs/generate-docs.mjs', '--print'], {
     cwd: root,
     encoding: 'utf8',

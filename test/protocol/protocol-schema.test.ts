@@ -1,6 +1,6 @@
-// The published JSON Schema and the server's validators say the same: what one takes the other takes, what one refuses the other
-// refuses. Two things aside. A JSON Schema reader takes `contentEncoding` as a note, so here it is told to hold to it. Lengths of text are
-// counted in characters by the one and in UTF-16 units by the other.
+// The published JSON Schema and the server's validators accept and refuse the same messages, with two exceptions. JSON Schema treats
+// `contentEncoding` as an annotation, so these tests enforce it. JSON Schema counts string lengths in characters, the validators in UTF-16
+// code units.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -34,12 +34,12 @@ const validators: ReadonlyMap<string, v.GenericSchema> = new Map([
   ...Object.entries(notifications).map(([name, row]): [string, v.GenericSchema] => [`${name} params`, row.params]),
 ]);
 
-test('the document has one entry for the params and one for the result of everything in the table', () => {
+test('the document has an entry for the params and the result of everything in the table', () => {
   const entries = Object.keys(document.$defs).filter((name) => name.includes(' '));
   assert.deepEqual(entries.toSorted(), [...validators.keys()].toSorted());
 });
 
-test('every entry of the document is a sound JSON Schema', () => {
+test('every entry of the document is a valid JSON Schema', () => {
   for (const name of Object.keys(document.$defs)) assert.doesNotThrow(() => schemaTakes(name, {}), name);
 });
 
@@ -47,7 +47,7 @@ test('bytes are base64 text in the document', () => {
   assert.deepEqual(document.$defs['process/write params']?.properties?.['chunk'], { type: 'string', contentEncoding: 'base64' });
 });
 
-test('every valid message of the corpus is taken by both', () => {
+test('both accept every valid message of the corpus', () => {
   for (const [name, messages] of Object.entries(validMessages)) {
     for (const message of messages) {
       assert.deepEqual(verdicts(name, message), { schema: true, validator: true }, `${name} ${JSON.stringify(message)}`);
@@ -55,7 +55,7 @@ test('every valid message of the corpus is taken by both', () => {
   }
 });
 
-test('both refuse a list wherever an object belongs', () => {
+test('both refuse a list in place of any object', () => {
   for (const [name, messages] of Object.entries(validMessages)) {
     for (const message of messages) {
       for (const place of placesOfObjects(message)) {
@@ -69,7 +69,7 @@ test('both refuse a list wherever an object belongs', () => {
   }
 });
 
-test('both say the same of a message with one thing changed', () => {
+test('both agree on a message with one change', () => {
   for (const [name, messages] of Object.entries(validMessages)) {
     fc.assert(
       fc.property(fc.constantFrom<unknown>(...messages).chain(changed), (message) => {
@@ -100,20 +100,20 @@ function schemaTakes(name: string, message: unknown): boolean {
   return validate(message) === true;
 }
 
-/** Values that sit on some limit of the protocol, or have the wrong type somewhere. */
+/** Values at the limits of the protocol, or of the wrong type. */
 const oddNumbers = [0, 1, -1, 0.5, 65_535, 65_536, Number.MAX_SAFE_INTEGER, 2 ** 53];
 const oddTexts = ['', 'x', 'pty', 'open', 'AA==', 'AA', '-_8=', ...[128, 129, 256, 257].map((length) => 'x'.repeat(length))];
 const oddObjects = [{}, { kind: 'lost' }, { kind: 'pipe', stdin: 'open' }];
 const oddLists = [[], ['A=B'], [1], [{}]];
 const replacement = fc.constantFrom<unknown>(null, true, false, ...oddNumbers, ...oddTexts, ...oddObjects, ...oddLists);
 
-/** The message with one value at any depth replaced or removed, or with one member more. */
+/** The message with one value at any depth replaced or removed, or with one extra member. */
 function changed(message: unknown): fc.Arbitrary<unknown> {
   return fc.constantFrom(...placesIn(message)).chain((place) =>
     fc.oneof(
       replacement.map((value) => changedAt(message, place, () => value)),
       fc.constant(changedAt(message, place, () => undefined)),
-      replacement.map((value) => changedAt(message, place, (old) => (isObject(old) ? { ...old, unheardOf: value } : old))),
+      replacement.map((value) => changedAt(message, place, (old) => (isObject(old) ? { ...old, unknownMember: value } : old))),
     ),
   );
 }
@@ -125,7 +125,7 @@ function placesIn(value: unknown): Place[] {
   return [[], ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner).map((place) => [key, ...place]))];
 }
 
-/** Members that may hold anything: the caller's notes, and demands that are refused whatever they say. */
+/** Members that accept any value, because they are always refused. */
 const freeMembers = ['networkProxy', 'managedNetwork', 'sandbox', 'permissionProfile'];
 
 function placesOfObjects(value: unknown): Place[] {
@@ -154,7 +154,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What is undefined is not sent. */
+/** Drops undefined members, as sending does. */
 function overTheWire(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message));
 }

@@ -1,5 +1,5 @@
-// Every member of every request: a wrong value is refused with the member's place, the rule in words, and the value. The members
-// and their rules are read from the published JSON Schema, which knows nothing of the words.
+// For every member of every request, a wrong value is refused with the member's path, the rule in words, and the value. The members and
+// their rules are read from the published JSON Schema, which does not contain the words.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -33,28 +33,28 @@ const { $defs } = JSON.parse(readFileSync(new URL('../../dist/protocol/schema.js
   readonly $defs: Readonly<Record<string, Schema>>;
 };
 
-/** A wrong value, how an error shows it, and words that its rule must have. */
+/** A wrong value, how an error shows it, and words that the rule must contain. */
 interface Wrong {
   readonly value: unknown;
   readonly shown: string;
   readonly words: readonly string[];
 }
 
-/** Something within a message: where an error says it is, what it must be, and the message with another value there. */
+/** A place in a message: its path in an error, its schema, and a function that makes a message with another value there. */
 interface Place {
   readonly path: string;
   readonly schema: Schema;
   readonly messageWith: (value: unknown) => unknown;
 }
 
-/** References followed, and null left aside. */
+/** Follows references and ignores null. */
 function resolved(schema: Schema): Schema {
   if (schema.$ref !== undefined) return resolved($defs[schema.$ref.split('/').at(-1) ?? ''] ?? assert.fail(schema.$ref));
   const others = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
   return others.length === 1 && others[0] !== undefined ? resolved(others[0]) : schema;
 }
 
-/** A value that the schema takes, as small as can be. */
+/** A minimal value that the schema accepts. */
 function sampleOf(given: Schema): unknown {
   const schema = resolved(given);
   if (schema.const !== undefined) return schema.const;
@@ -90,8 +90,8 @@ function placesIn(place: Place): Place[] {
       const holder = membersOf(sampleOf(variant));
       const path = place.path === 'params' ? name : `${place.path}.${name}`;
       const isDiscriminator = schema.oneOf !== undefined && member.const !== undefined;
-      const told: Schema = isDiscriminator ? { enum: variants.map((each) => each.properties?.[name]?.const) } : member;
-      return placesIn({ path, schema: told, messageWith: (value) => place.messageWith({ ...holder, [name]: value }) });
+      const described: Schema = isDiscriminator ? { enum: variants.map((each) => each.properties?.[name]?.const) } : member;
+      return placesIn({ path, schema: described, messageWith: (value) => place.messageWith({ ...holder, [name]: value }) });
     }),
   );
   const { items, additionalProperties } = schema;
@@ -139,7 +139,7 @@ function wrongsFor(given: Schema): Wrong[] {
       ];
     }
     default:
-      return []; // anything goes
+      return []; // any value is valid
   }
 }
 
@@ -193,11 +193,11 @@ describe('a wrong value is refused by member, rule and value', () => {
     test(`in the ${places.length} places of ${method}`, () => {
       for (const { path, schema: wanted, messageWith } of places) {
         for (const { value, shown, words } of wrongsFor(wanted)) {
-          const told = refusal(method, messageWith(value));
+          const text = refusal(method, messageWith(value));
           const [, place, rule, got] =
-            /^(.+?): expected (.+), got (.+)$/s.exec(told) ?? assert.fail(`${method} ${path}: ${told}`);
-          assert.deepEqual([place, got], [path, shown], told);
-          for (const word of words) assert.ok(rule?.includes(word), `${told}\n  has no "${word}"`);
+            /^(.+?): expected (.+), got (.+)$/s.exec(text) ?? assert.fail(`${method} ${path}: ${text}`);
+          assert.deepEqual([place, got], [path, shown], text);
+          for (const word of words) assert.ok(rule?.includes(word), `${text}\n  does not contain "${word}"`);
         }
       }
     });
@@ -206,8 +206,8 @@ describe('a wrong value is refused by member, rule and value', () => {
       const { required = [] } = resolved(schema);
       const whole = sampleOf(schema);
       for (const name of required) {
-        const told = refusal(method, Object.fromEntries(Object.entries(membersOf(whole)).filter(([each]) => each !== name)));
-        assert.match(told, new RegExp(`^${name}: expected .+, got nothing$`));
+        const text = refusal(method, Object.fromEntries(Object.entries(membersOf(whole)).filter(([each]) => each !== name)));
+        assert.match(text, new RegExp(`^${name}: expected .+, got nothing$`));
       }
       assert.notEqual(refusal(method, 'x'), 'accepted');
     });

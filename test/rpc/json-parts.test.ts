@@ -1,4 +1,4 @@
-// Messages with bytes in them, as text and in parts.
+// Messages that contain bytes, as text and in parts.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,7 +7,7 @@ import { joinParts, jsonParts } from '#src/rpc/json-parts.js';
 import { partsLength, writeParts } from '#src/transport/message-parts.js';
 
 describe('the JSON of a value', () => {
-  test('without bytes is that of JSON.stringify, in one part', () => {
+  test('without bytes is the output of JSON.stringify, in one part', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' })), (value) => {
         assert.deepEqual(jsonParts(value), [JSON.stringify(value)]);
@@ -15,11 +15,11 @@ describe('the JSON of a value', () => {
     );
   });
 
-  test('leaves out what is undefined, as JSON does', () => {
+  test('omits undefined members, as JSON does', () => {
     assert.deepEqual(jsonParts({ a: undefined, b: [undefined, null], c: {} }), ['{"b":[null,null],"c":{}}']);
   });
 
-  test('has bytes as base64, wherever they are', () => {
+  test('contains bytes as base64 at any depth', () => {
     const bytes = fc.uint8Array().map((each) => Buffer.from(each));
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
@@ -40,13 +40,13 @@ describe('the JSON of a value', () => {
     );
   });
 
-  test('has integers that a number cannot hold digit for digit', () => {
+  test('contains integers too large for a number digit for digit', () => {
     assert.deepEqual(jsonParts({ id: 9223372036854775807n, list: [-9223372036854775808n] }), [
       '{"id":9223372036854775807,"list":[-9223372036854775808]}',
     ]);
   });
 
-  test('is written into a buffer exactly as long as was said', () => {
+  test('takes exactly the announced length in a buffer', () => {
     const parts = ['{"é✓":"', Buffer.from('any'), '","b":"', Buffer.from('more'), '"}'];
     const room = Buffer.alloc(partsLength(parts) + 2, '.');
     assert.equal(writeParts(room, 1, parts), room.length - 1);
@@ -54,7 +54,7 @@ describe('the JSON of a value', () => {
   });
 });
 
-/** What JSON.stringify makes of a Buffer. */
+/** The form that JSON.stringify gives a Buffer. */
 function isBufferJson(value: unknown): value is { readonly data: readonly number[] } {
   return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
 }

@@ -1,4 +1,4 @@
-// What one message is, from its text alone.
+// Parsing one message from its text.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,10 +10,10 @@ const idIn = (text: string) => {
   const envelope = readEnvelope(text, limits);
   return 'id' in envelope ? envelope.id : envelope;
 };
-const notAnId = { kind: 'malformed', problem: 'id must be a string or an integer of 64 bits' };
+const notAnId = { kind: 'malformed', problem: 'id must be a string or a 64-bit integer' };
 
 describe('the id of a message', () => {
-  test('is a number as far as a number holds every digit, and a BigInt beyond that', () => {
+  test('is a number if a number can hold every digit, and a BigInt otherwise', () => {
     for (const [digits, id] of [
       ['9007199254740991', 2 ** 53 - 1],
       ['-9007199254740991', 1 - 2 ** 53],
@@ -29,13 +29,13 @@ describe('the id of a message', () => {
     }
   });
 
-  test('has 64 bits at most, and no other spelling than its digits when a number cannot hold it', () => {
+  test('has at most 64 bits, and must be written as plain digits if a number cannot hold it', () => {
     for (const literal of ['18446744073709551616', '-9223372036854775809', '1e19', '9007199254740993.0', '1e400', '-1e19']) {
       assert.deepEqual(idIn(`{"id":${literal},"method":"x"}`), notAnId, literal);
     }
   });
 
-  test('is the one of the message itself, wherever else there is one', () => {
+  test('is the one of the message itself, even if other objects in it have one', () => {
     const big = 9223372036854775807n;
     for (const text of [
       `{"params":{"id":9007199254740993},"id":${big},"method":"x"}`,
@@ -51,7 +51,7 @@ describe('the id of a message', () => {
     }
   });
 
-  test('is the same integer again, whatever surrounds it', () => {
+  test('is read exactly, for any integer and any other members', () => {
     const other = fc.jsonValue().filter((value) => JSON.stringify(value) !== undefined);
     const integer = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n });
     fc.assert(

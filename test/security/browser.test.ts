@@ -119,7 +119,7 @@ describe('a web page', { skip: noChromium }, () => {
   test('whose name was rebound to this machine is refused, although it has the same origin', async () => {
     const rebound = `evil.test:${new URL(server.url).port}`;
     const page = await browser.page(`http://${rebound}/page`, { servedAs: blank });
-    const refused = '403 this server does not answer to the host';
+    const refused = '403 this server does not accept the host';
     const got = await page.evaluate<Record<string, string>>(`attempts('${rebound}')`);
     for (const [way, outcome] of Object.entries(got)) {
       assert.ok(outcome === 'refused' || outcome.startsWith(refused), `${way}: ${outcome}`);

@@ -9,14 +9,14 @@ describe('an address', () => {
   const open = { kind: 'none' } as const;
   const at = (address: string): ListenEndpoint => ({ kind: 'websocket', isSecure: false, host: address, port: 4500 });
 
-  test('of this machine alone may be listened on without credentials', () => {
+  test('that only this machine can reach needs no credentials', () => {
     for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '::ffff:7f01:203'])
       requireSafeBind(at(address), open);
     requireSafeBind({ kind: 'unix', path: '/run/sluice.sock' }, open);
     requireSafeBind({ kind: 'stdio' }, open);
   });
 
-  test('that others can reach needs credentials, and the error is one line that says which flags to use', () => {
+  test('that other machines can reach needs credentials, and the one-line error names the flags to use', () => {
     for (const address of [
       '0.0.0.0',
       '::',

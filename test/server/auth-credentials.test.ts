@@ -1,4 +1,4 @@
-// Loading credentials, and being recognised by them.
+// Loading credentials, and authenticating callers with them.
 
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -17,7 +17,7 @@ const tokens = (files: readonly string[], digests: readonly string[] = []): Cred
 const jwt = (key: Extract<CredentialSource, { kind: 'jwt' }>['key']): CredentialSource => ({ kind: 'jwt', key, skewSeconds: 30 });
 
 describe('tokens', () => {
-  test('of a file, and such as are given by their digest, are all known', async () => {
+  test('from a file and tokens given by their digest are all accepted', async () => {
     using folder = scratchFolder();
     const file = folder.write('tokens', '\nfirst-token-of-all\r\n  second-token-of-all  \n\n');
     const credentials = await loadCredentials(tokens([file], [sha256('third-token').toUpperCase()]));
@@ -29,14 +29,14 @@ describe('tokens', () => {
     }
   });
 
-  test('that are missing, empty, wrong, cut off or in other letters are refused', async () => {
+  test('that are missing, empty, wrong, truncated or in different case are refused', async () => {
     const credentials = await loadCredentials(tokens([], [sha256('right-token')]));
     for (const token of [undefined, '', 'wrong', 'right-toke', 'right-token ', 'Right-token', sha256('right-token')]) {
       assert.equal(authenticate(credentials, token, nowMs).ok, false, String(token));
     }
   });
 
-  test('are read once: a file that changes later changes nothing', async () => {
+  test('are read once: later changes to the file have no effect', async () => {
     using folder = scratchFolder();
     const credentials = await loadCredentials(tokens([folder.write('tokens', 'old-token-of-today')]));
     folder.write('tokens', 'new-token-of-today');
@@ -61,7 +61,7 @@ describe('tokens', () => {
     }
   });
 
-  test('cannot be loaded when there is none, and the error does not repeat a secret', async () => {
+  test('that are missing or malformed fail to load, and the error does not quote a secret', async () => {
     using folder = scratchFolder();
     const cases: readonly [CredentialSource, RegExp][] = [
       [tokens([folder.write('empty', ' \n\n')]), /token file ".*empty" is empty/],
@@ -73,7 +73,7 @@ describe('tokens', () => {
       ],
       [tokens(['/no/such/file']), /cannot read token file "\/no\/such\/file": ENOENT/],
       [tokens([], ['hunter2']), /64 hexadecimal digits, got 7 characters/],
-      [tokens([]), /no token is given/],
+      [tokens([]), /no token is configured/],
     ];
     for (const [source, problem] of cases) {
       await assert.rejects(
@@ -85,7 +85,7 @@ describe('tokens', () => {
 });
 
 describe('keys for JWTs', () => {
-  test('are a shared secret without the line feed an editor left, or a public key', async () => {
+  test('are a shared secret, without the trailing line feed of an editor, or a public key', async () => {
     using folder = scratchFolder();
     const shared = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', `${secret}\n`) }));
     const asymmetric = await loadCredentials(jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('key', publicKeyPem) }));
@@ -94,7 +94,7 @@ describe('keys for JWTs', () => {
     assert.equal(authenticate(asymmetric, hs256({}, publicKeyPem), nowMs).ok, false);
   });
 
-  test('of random bytes keep each of them, a line feed at the end included', async () => {
+  test('made of random bytes keep every byte, including a trailing line feed', async () => {
     using folder = scratchFolder();
     const bytes = Buffer.concat([Buffer.from([0xff]), randomBytes(30), Buffer.from('\n')]);
     const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', bytes) }));
@@ -110,29 +110,29 @@ describe('keys for JWTs', () => {
     const cases: readonly [CredentialSource, RegExp][] = [
       [jwt({ algorithm: 'HS256', secretFile: folder.write('short', 'x'.repeat(31)) }), /at least 32 bytes, got 31/],
       [jwt({ algorithm: 'HS256', secretFile: folder.write('padded', `${'x'.repeat(31)}\n\n`) }), /got 31/],
-      [jwt({ algorithm: 'HS256', secretFile: folder.write('pem', publicKeyPem) }), /holds a PEM key/],
-      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('private', privatePem) }), /holds a private key/],
-      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('rsa', rsaPem) }), /must hold an Ed25519 key, got rsa/],
+      [jwt({ algorithm: 'HS256', secretFile: folder.write('pem', publicKeyPem) }), /contains a PEM key/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('private', privatePem) }), /contains a private key/],
+      [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('rsa', rsaPem) }), /must contain an Ed25519 key, got rsa/],
       [jwt({ algorithm: 'EdDSA', publicKeyFile: folder.write('garbage', 'garbage') }), /public key in PEM/],
       [jwt({ algorithm: 'EdDSA', publicKeyFile: '/no/such/key' }), /cannot read JWT public key file "\/no\/such\/key"/],
     ];
     for (const [source, problem] of cases) await assert.rejects(loadCredentials(source), problem);
   });
 
-  test('never see a token of unreasonable length', async () => {
+  test('are not used to check a token of unreasonable length', async () => {
     using folder = scratchFolder();
     const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', secret) }));
     const huge = hs256({ claims: { padding: 'x'.repeat(100_000) } });
     assert.deepEqual(authenticate(credentials, huge, nowMs), { ok: false, problem: 'the token is longer than 8192 characters' });
   });
 
-  test('do not vouch for a subject of unreasonable length', async () => {
+  test('do not authenticate a subject of unreasonable length', async () => {
     using folder = scratchFolder();
     const credentials = await loadCredentials(jwt({ algorithm: 'HS256', secretFile: folder.write('secret', secret) }));
     assert.equal(authenticate(credentials, hs256({ claims: { sub: 'x'.repeat(513) } }), nowMs).ok, false);
   });
 });
 
-test('without credentials everybody is the same caller', () => {
-  assert.deepEqual(authenticate({ kind: 'none' }, 'whatever', nowMs), { ok: true, identity: { subject: 'anybody' } });
+test('without credentials, all callers have the same identity', () => {
+  assert.deepEqual(authenticate({ kind: 'none' }, 'any-token', nowMs), { ok: true, identity: { subject: 'anybody' } });
 });

@@ -1,4 +1,4 @@
-// Who gets in: by host, by origin, by token; and that no answer ever repeats a secret.
+// The gate admits requests by host, origin and token, and no answer ever quotes a secret.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -82,7 +82,7 @@ describe('the Host header', () => {
     });
   }
 
-  test('may be one that is allowed by name, with its port or with every port', () => {
+  test('may be an allowed name, with a specific port or any port', () => {
     const allowedHosts = ['Build-Box', 'proxy.example:8443', '[2001:db8:0::1]'];
     const status = (header: string) => statusOf({ headers: { host: header }, allowedHosts });
     assert.deepEqual(
@@ -99,18 +99,19 @@ describe('the Host header', () => {
     );
   });
 
-  test('that is missing or there twice gives 400', () => {
+  test('that is missing or repeated gives 400', () => {
     assert.equal(statusOf({ headers: { host: ['127.0.0.1:4500', 'evil.example'] } }), 400);
     const gate = createGate({ credentials: { kind: 'none' }, bind: loopback, allowedOrigins: [], allowedHosts: [] });
-    assert.deepEqual(gate.authorize({ headers: {} }), { ok: false, status: 400, text: 'one Host header is needed', headers: {} });
+    const text = 'one Host header is required';
+    assert.deepEqual(gate.authorize({ headers: {} }), { ok: false, status: 400, text, headers: {} });
   });
 
-  test('that is refused is told what would let it in', () => {
+  test('that is refused gets the flag that would allow it', () => {
     const verdict = ask({ headers: { host: 'build-box:4500' } });
     assert.match(verdict.ok ? '' : verdict.text, /--allow-host build-box:4500/);
   });
 
-  test('allowed by a malformed name is an error at the start', () => {
+  test('cannot be allowed by a malformed name', () => {
     for (const wrong of ['', '*', 'http://example.com', 'a b', 'example.com:x', 'user@example.com', 'example.com/']) {
       assert.throws(() => ask({ allowedHosts: [wrong] }), /an allowed host must be a name or an IP address/, wrong);
     }
@@ -118,14 +119,14 @@ describe('the Host header', () => {
 });
 
 describe('the Origin header', () => {
-  test('gives 403 whatever it is, with the right token too', () => {
+  test('gives 403 for any value, even with the right token', () => {
     for (const origin of ['http://127.0.0.1:4500', 'http://localhost:4500', 'null', '', 'https://evil.example', 'file://']) {
       assert.equal(statusOf({ headers: { origin } }), 403, origin);
       assert.equal(statusOf({ headers: { origin, authorization: `Bearer ${token}` }, credentials }), 403, origin);
     }
   });
 
-  test('is let in when it is allowed, and only exactly as it is allowed', () => {
+  test('is accepted only if it matches an allowed origin exactly', () => {
     const allowedOrigins = ['https://example.com', 'vscode-webview://abc'];
     const status = (origin: string | string[]) => statusOf({ headers: { origin }, allowedOrigins });
     assert.deepEqual([status('https://example.com'), status('vscode-webview://abc')], [200, 200]);
@@ -144,7 +145,7 @@ describe('the Origin header', () => {
     }
   });
 
-  test('is not sent for images, scripts and frames: those of other sites give 403 all the same', () => {
+  test('is absent for images, scripts and frames, but requests from other sites still give 403', () => {
     const status = (site: string | string[]) => statusOf({ headers: { 'sec-fetch-site': site } });
     assert.deepEqual(
       ['cross-site', 'same-site', '', ['none', 'none']].map((site) => status(site)),
@@ -155,7 +156,7 @@ describe('the Origin header', () => {
     assert.equal(statusOf({ headers: allowed, allowedOrigins: ['https://example.com'] }), 200);
   });
 
-  test('allowed by a pattern, a path or "null" is an error at the start', () => {
+  test('cannot be allowed by a pattern, a path or "null"', () => {
     for (const wrong of [
       '*',
       'null',
@@ -171,13 +172,13 @@ describe('the Origin header', () => {
 });
 
 describe('a token', () => {
-  test('in the Authorization header lets in', () => {
+  test('in the Authorization header is accepted', () => {
     for (const authorization of [`Bearer ${token}`, `bearer  ${token}`, `BEARER ${token} `]) {
       assert.deepEqual(ask({ headers: { authorization }, credentials }), { ok: true, identity, subprotocol: undefined });
     }
   });
 
-  test('that is wrong, or not presented as it must be, gives 401 and names the scheme', () => {
+  test('that is wrong or presented incorrectly gives 401 and names the scheme', () => {
     for (const authorization of [
       '',
       'Bearer',
@@ -194,7 +195,7 @@ describe('a token', () => {
     assert.equal(statusOf({ credentials }), 401);
   });
 
-  test('is not asked for where no credentials are configured', () => {
+  test('is not required when no credentials are configured', () => {
     assert.deepEqual(ask({ headers: { authorization: 'Basic eDp5' } }), {
       ok: true,
       identity: { subject: 'anybody' },
@@ -202,7 +203,7 @@ describe('a token', () => {
     });
   });
 
-  test('in the URL gives 400 and says where it belongs, even beside a right one', () => {
+  test('in the URL gives 400 and says where it belongs, even next to a valid header', () => {
     for (const url of [
       '/?token=x',
       '/?a=b&access_token=x',
@@ -225,13 +226,13 @@ describe('a browser', () => {
   const offered = (...entries: string[]) => ({ 'sec-websocket-protocol': entries.join(', ') });
   const entry = `sluice.bearer.${Buffer.from(token).toString('base64url')}`;
 
-  test('presents its token as a subprotocol and gets back the other one it offered', () => {
+  test('presents its token as a subprotocol and receives the other one it offered', () => {
     for (const headers of [offered('sluice.v0', entry), offered(entry, 'other', 'sluice.v0')]) {
       assert.deepEqual(ask({ headers, credentials }), { ok: true, identity, subprotocol: 'sluice.v0' });
     }
   });
 
-  test('without a token gets the subprotocol back, when it offered ours', () => {
+  test('without a token receives our subprotocol if it offered it', () => {
     assert.deepEqual(ask({ headers: offered('sluice.v0') }), {
       ok: true,
       identity: { subject: 'anybody' },
@@ -244,7 +245,7 @@ describe('a browser', () => {
     });
   });
 
-  test('that offers nothing but the token, or two, or no base64url, gets 400', () => {
+  test('that offers only the token, two tokens, or invalid base64url gets 400', () => {
     for (const headers of [
       offered(entry),
       offered('sluice.v0', entry, entry),
@@ -266,7 +267,7 @@ describe('a browser', () => {
   });
 });
 
-test('no answer repeats a secret, wherever it was put', () => {
+test('no answer quotes a secret, wherever it was put', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9_-]{12,40}$/);
   const place = fc.constantFrom<(secret: string) => Given>(
     (text) => ({ headers: { authorization: `Bearer ${text}` } }),

@@ -1,11 +1,11 @@
-// Makes the tokens that the tests of the gate present, right ones and wrong ones.
+// Makes valid and invalid tokens for the tests of the gate.
 
 import { type KeyObject, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** The moment at which the tests happen, in seconds. */
+/** The current time in the tests, in seconds since the Unix epoch. */
 export const now = 1_800_000_000;
 
 export interface JwtParts {
@@ -27,7 +27,7 @@ export function edDsa(parts: JwtParts = {}, key: KeyObject = keys.privateKey): s
   return `${signed}.${sign(undefined, Buffer.from(signed), key).toString('base64url')}`;
 }
 
-/** Good for a minute, unless the claims say otherwise; a claim that is undefined is left out. */
+/** Valid for a minute unless the claims say otherwise; an undefined claim is omitted. */
 export function signedPart(header: Readonly<Record<string, unknown>>, claims: JwtParts['claims'] = {}): string {
   return `${encoded({ typ: 'JWT', ...header })}.${encoded({ sub: 'alice', exp: now + 60, ...claims })}`;
 }
@@ -36,7 +36,7 @@ export function encoded(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** A folder that goes away with its scope. */
+/** A folder that is deleted with its scope. */
 export function scratchFolder() {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-auth-'));
   return {

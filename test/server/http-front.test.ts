@@ -1,4 +1,4 @@
-// What the server says over plain HTTP.
+// What the server answers over plain HTTP.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -7,7 +7,7 @@ import { type FrontState, answerHttp } from '#src/server/http-front.js';
 import type { HttpAnswer } from '#src/transport/http-answer.js';
 
 const admitted: Verdict = { ok: true, identity: { subject: 'anybody' }, subprotocol: undefined };
-const tokenless: Verdict = { ok: false, status: 401, text: 'a token is needed', headers: { 'www-authenticate': 'Bearer' } };
+const tokenless: Verdict = { ok: false, status: 401, text: 'a token is required', headers: { 'www-authenticate': 'Bearer' } };
 const foreign: Verdict = { ok: false, status: 403, text: 'requests from web pages are refused', headers: {} };
 
 const ready: FrontState = { phase: 'ready', metricsAccess: 'guarded', metricsText: () => 'sluice_connections 1\n' };
@@ -21,10 +21,10 @@ interface Given extends Partial<FrontState> {
 
 function ask(url: string, { method = 'GET', verdict = admitted, accept, headers, ...state }: Given = {}): HttpAnswer {
   const answer = answerHttp({ method, url, headers: { accept, ...headers }, verdict }, { ...ready, ...state });
-  return answer instanceof Promise ? assert.fail('what is known at once is answered at once') : answer;
+  return answer instanceof Promise ? assert.fail('expected a synchronous answer') : answer;
 }
 
-/** What Firefox and Chromium begin with. */
+/** The start of the Accept header of Firefox and Chromium. */
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 const shown = ({ status, body }: HttpAnswer) => [status, body];
@@ -37,7 +37,7 @@ describe('over plain HTTP', () => {
     assert.deepEqual(shown(ask('/readyz?probe=1', { phase: 'draining' })), [503, 'draining']);
   });
 
-  test('health needs no token, metrics do unless they are open', () => {
+  test('health checks need no token; metrics do unless they are open', () => {
     assert.deepEqual(
       ['/healthz', '/readyz', '/metrics', '/'].map((url) => ask(url, { verdict: tokenless }).status),
       [200, 200, 401, 401],
@@ -47,7 +47,7 @@ describe('over plain HTTP', () => {
     assert.deepEqual(shown(ask('/metrics', { verdict: tokenless, metricsAccess: 'open' })), [200, 'sluice_connections 1\n']);
   });
 
-  test('nothing is said to a web page or to a foreign host', () => {
+  test('a web page or a request for another host learns nothing', () => {
     for (const url of ['/healthz', '/readyz', '/metrics', '/', '/nowhere']) {
       assert.deepEqual(shown(ask(url, { verdict: foreign, metricsAccess: 'open' })), [
         403,
@@ -56,7 +56,7 @@ describe('over plain HTTP', () => {
     }
   });
 
-  test('metrics come as Prometheus reads them', () => {
+  test('metrics have the format that Prometheus reads', () => {
     assert.deepEqual(ask('/metrics'), {
       status: 200,
       headers: {
@@ -75,7 +75,7 @@ describe('over plain HTTP', () => {
     }
   });
 
-  test('other methods are told which are allowed', () => {
+  test('other methods get the list of allowed ones', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'get']) {
       const { status, headers } = ask('/readyz', { method });
       assert.deepEqual([status, headers['allow']], [405, 'GET, HEAD'], method);
@@ -96,7 +96,7 @@ describe('over plain HTTP', () => {
     assert.deepEqual(ask('/', { method: 'HEAD', accept: browserAccept }), { ...ask('/', { accept: browserAccept }), body: '' });
   });
 
-  test('a browser that has the page is told to keep it, once the gate has let it in', () => {
+  test('a browser that has the page cached gets 304, but only if the gate admits it', () => {
     const { headers } = ask('/', { accept: browserAccept });
     assert.equal(headers['cache-control'], 'private, no-cache');
     const known = { accept: browserAccept, headers: { 'if-none-match': `"other", ${headers['etag'] ?? ''}` } };
@@ -105,7 +105,7 @@ describe('over plain HTTP', () => {
     assert.equal(ask('/', { ...known, headers: { 'if-none-match': '"other"' } }).status, 200);
   });
 
-  test('a refusal closes the connection, any other answer keeps it', () => {
+  test('a refusal closes the connection; any other answer keeps it open', () => {
     for (const verdict of [tokenless, foreign]) assert.equal(ask('/', { verdict }).headers['connection'], 'close');
     for (const url of ['/', '/healthz', '/nowhere']) assert.equal(ask(url).headers['connection'], undefined);
   });
@@ -115,17 +115,17 @@ describe('over plain HTTP', () => {
     assert.equal(ask('/', { accept: browserAccept, verdict: foreign }).status, 403);
   });
 
-  test('the WebSocket tells programs what it is, and other paths do not exist', () => {
+  test('a program that requests the WebSocket path gets an explanation, and other paths do not exist', () => {
     for (const accept of [undefined, '*/*', 'application/json', 'text/htmlx', 'x-text/html']) {
       assert.deepEqual(shown(ask('/', accept === undefined ? {} : { accept })), [
         400,
-        'this is a WebSocket; connect to it with ws:// or wss://',
+        'this is a WebSocket endpoint; connect to it with ws:// or wss://',
       ]);
     }
     for (const url of ['/nowhere', '/healthz/', '/HEALTHZ', '//healthz', '', '*']) assert.equal(ask(url).status, 404, url);
   });
 
-  test('every answer is plain, uncached and not to be guessed at', () => {
+  test('every answer is plain text, is not cached and forbids content sniffing', () => {
     for (const answer of [ask('/healthz'), ask('/nowhere'), ask('/', { verdict: foreign }), ask('/readyz', { method: 'POST' })]) {
       assert.equal(answer.headers['cache-control'], 'no-store');
       assert.equal(answer.headers['x-content-type-options'], 'nosniff');

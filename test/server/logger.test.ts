@@ -1,4 +1,4 @@
-// The log: JSON lines on stderr, without secrets, and never in the way of the server.
+// The log: JSON lines on stderr, without secrets, that never block the server.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -16,7 +16,7 @@ import { noTerminal, openTerminal, readNow } from '../support/terminal.js';
 
 const loggerModule = JSON.stringify(fileURLToPath(new URL('../../dist/server/logger.js', import.meta.url)));
 
-/** Runs a piece of a program that has `createLogger`. */
+/** Arguments for Node to run code that has `createLogger`. */
 const program = (code: string) => ['--input-type=module', '-e', `import { createLogger } from ${loggerModule};\n${code}`];
 
 async function logged(write: (log: ReturnType<typeof createLogger>) => void, level: LoggerOptions['level'] = 'debug') {
@@ -36,7 +36,7 @@ describe('the log', () => {
     assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test('leaves out what is below its level, and everything when silent', async () => {
+  test('omits lines below its level, and everything when silent', async () => {
     const all = (log: ReturnType<typeof createLogger>) => {
       for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level](level);
     };
@@ -46,7 +46,7 @@ describe('the log', () => {
     assert.deepEqual(await levels('silent'), []);
   });
 
-  test('blacks out whatever looks like a secret, in fields and in the text', async () => {
+  test('redacts everything that looks like a secret, in fields and in the text', async () => {
     const secret = 'hunter2-hunter2';
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln';
     const fields: LogFields = {
@@ -68,7 +68,7 @@ describe('the log', () => {
     assert.ok(!text.includes(secret) && !text.includes('eyJ'), text);
   });
 
-  test('blacks out a JWT wherever it stands in a text', async () => {
+  test('redacts a JWT anywhere in a text', async () => {
     for (const around of ['x-JWT', 'a.b.JWT', '..JWT', 'JWT.', '(JWT)', 'jwt=JWT;']) {
       const text = around.replace('JWT', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl');
       const [line = {}] = await logged((log) => log.info(text));
@@ -78,13 +78,13 @@ describe('the log', () => {
     assert.equal(line['msg'], '127.0.0.1 has sluice.v0');
   });
 
-  test('looks for secrets in a text of any length without standing still', async () => {
+  test('looks for secrets in a very long text without blocking', async () => {
     const text = 'eyJ-'.repeat(1_000_000);
     const [line = {}] = await logged((log) => log.info(text));
     assert.equal(String(line['msg']).length, text.length);
   });
 
-  test('shows every character that could make a line look like another, and loses none', async () => {
+  test('escapes every character that could forge a line, and loses none', async () => {
     const name = 'a\n{"level":"error"}\r\u001b[2K\u007f\u009b2K\u0085\u2028\u2029\u202e\u2066\ufeff\u{e0041}ü\u{1f600}';
     const lines: string[] = [];
     await using log = createLogger({ level: 'info', sink: { write: (line) => void lines.push(line) } });
@@ -96,13 +96,13 @@ describe('the log', () => {
     assert.ok(lines[0]?.includes('ü\u{1f600}'));
   });
 
-  test('keeps who somebody is and how much of something there is', async () => {
+  test('keeps identities, counts and booleans', async () => {
     const fields = { identity: 'token:1a2b3c4d', stdinQueuedBytes: 12, isTokenNeeded: true };
     const [line = {}] = await logged((log) => log.info('connected', fields));
     assert.deepEqual({ ...line, ...fields }, line);
   });
 
-  test('knows a started process by id, program name and pid only', () => {
+  test('describes a started process by id, program name and pid only', () => {
     assert.deepEqual(processStartFields({ processId: 'p1', program: '/home/alice/bin/deploy', pid: 7 }), {
       processId: 'p1',
       program: 'deploy',
@@ -110,14 +110,14 @@ describe('the log', () => {
     });
   });
 
-  test('goes to stderr, never to stdout, and is whole when it is closed', () => {
+  test('goes to stderr, never to stdout, and is complete once it is closed', () => {
     const code = `{ const log = createLogger({ level: 'info' }); for (let i = 0; i < 1000; i += 1) log.info('line', { i });
       await log[Symbol.asyncDispose](); await log[Symbol.asyncDispose](); log.info('too late'); }`;
     const { status, stdout, stderr } = spawnSync(process.execPath, program(code), { encoding: 'utf8' });
     assert.deepEqual([status, stdout, stderr.split('\n').length], [0, '', 1001]);
   });
 
-  test('has each line on stderr before the next thing happens, even if that is SIGKILL', () => {
+  test('writes each line to stderr synchronously, so that even SIGKILL does not lose it', () => {
     const code = `const log = createLogger({ level: 'info' }); log.info('first'); log.info('second'); process.kill(process.pid, 'SIGKILL');`;
     const file = join(tmpdir(), 'log');
     const fd = openSync(file, 'w');
@@ -131,14 +131,14 @@ describe('the log', () => {
     }
   });
 
-  test('drops lines, and says how many, rather than wait for a stderr that nobody reads', async () => {
+  test('drops lines, and reports how many, rather than block on a stderr without a reader', async () => {
     const code = `const log = createLogger({ level: 'info' }); const text = 'x'.repeat(1000);
       for (let i = 0; i < 5000; i += 1) log.info(text);
       process.stdout.write('still here'); process.stdin.once('data', async () => {
         log.info('last'); log.info('the very last'); await log[Symbol.asyncDispose](); process.exit(0); }).resume();`;
     const child = spawn(process.execPath, program(code), { stdio: ['pipe', 'pipe', 'pipe'] });
-    const [said] = (await once(child.stdout, 'data')) as [Buffer];
-    assert.equal(said.toString(), 'still here');
+    const [printed] = (await once(child.stdout, 'data')) as [Buffer];
+    assert.equal(printed.toString(), 'still here');
     let lines = '';
     child.stderr.on('data', (piece: Buffer) => (lines += piece.toString()));
     child.stderr.once('data', () => setImmediate(() => child.stdin.end('go')));
@@ -149,10 +149,10 @@ describe('the log', () => {
       .map((line) => JSON.parse(line) as { msg: string; droppedLines?: number });
     const dropped = seen.reduce((sum, line) => sum + (line.droppedLines ?? 0), 0);
     assert.ok(dropped > 0);
-    assert.equal(seen.length + dropped, 5_002, `${seen.length} seen, ${dropped} dropped`); // each told of once
+    assert.equal(seen.length + dropped, 5_002, `${seen.length} seen, ${dropped} dropped`); // each reported once
   });
 
-  test('does not wait for a terminal that somebody has stopped', { skip: noTerminal }, async () => {
+  test('does not wait for a terminal stopped with Ctrl-S', { skip: noTerminal }, async () => {
     const terminal = openTerminal();
     const slave = terminal.openSlave();
     const code = `const log = createLogger({ level: 'info' }); log.info('first');
@@ -163,12 +163,12 @@ describe('the log', () => {
     const child = spawn(process.execPath, program(code), { stdio: ['pipe', 'pipe', slave] });
     const ended = once(child, 'close');
     try {
-      let [shown, said] = ['', ''];
+      let [shown, printed] = ['', ''];
       await eventually(() => assert.match((shown += readNow(terminal.master)), /"msg":"first"/));
       writeSync(terminal.master, '\u0013'); // Ctrl-S
-      child.stdout?.on('data', (piece: Buffer) => (said += piece.toString()));
+      child.stdout?.on('data', (piece: Buffer) => (printed += piece.toString()));
       child.stdin?.write('go');
-      await eventually(() => assert.equal(said, 'still here'));
+      await eventually(() => assert.equal(printed, 'still here'));
     } finally {
       child.kill('SIGKILL');
       for (const fd of [slave, terminal.master]) closeSync(fd);
@@ -176,7 +176,7 @@ describe('the log', () => {
     }
   });
 
-  test('does not keep a server from ending when nobody reads stderr', async () => {
+  test('does not keep a server from exiting when stderr is not read', async () => {
     const code = `const log = createLogger({ level: 'info' }); for (let i = 0; i < 5000; i += 1) log.info('x'.repeat(1000));
       await log[Symbol.asyncDispose](); process.exit(0);`;
     const child = spawn(process.execPath, program(code), { stdio: ['ignore', 'ignore', 'pipe'] });

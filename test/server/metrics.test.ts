@@ -1,4 +1,4 @@
-// The counts, read back from their text as Prometheus would.
+// The metrics, parsed from their text as Prometheus would.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,11 +15,11 @@ const idle: Gauges = {
 
 interface Exposition {
   readonly types: ReadonlyMap<string, string>;
-  /** By name and labels as they stand in the text. */
+  /** By name and labels as written in the text. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
-/** Takes nothing but the format: every line in it must be one of three kinds, and no sample may come twice or without its type. */
+/** Strict: every line must be one of three kinds, and no sample may be repeated or lack its type. */
 function parse(text: string): Exposition {
   const types = new Map<string, string>();
   const samples = new Map<string, number>();
@@ -67,7 +67,7 @@ describe('the metrics', () => {
     });
   });
 
-  test('are all there from the start, as zero', () => {
+  test('are all present from the start, as zero', () => {
     const samples = read(new ServerMetrics());
     assert.deepEqual(new Set(samples.values()), new Set([0]));
     assert.ok(samples.has('sluice_requests_total{method="process/start"}'));
@@ -75,7 +75,7 @@ describe('the metrics', () => {
     assert.ok(samples.has('sluice_errors_total{code="-32602"}'));
   });
 
-  test('show what there is at the moment of asking', () => {
+  test('show the current values when requested', () => {
     let connections = 2;
     const gauges = {
       connections: () => connections,
@@ -99,7 +99,7 @@ describe('the metrics', () => {
     );
   });
 
-  test('add up what happened', () => {
+  test('count events', () => {
     const metrics = new ServerMetrics();
     metrics.output(1000);
     metrics.output(24);
@@ -128,7 +128,7 @@ describe('the metrics', () => {
     });
   });
 
-  test('count unknown methods and codes together, so that nobody can make them grow', () => {
+  test('count unknown methods and codes together, so that no caller can make the table grow', () => {
     const metrics = new ServerMetrics();
     const before = read(metrics).size;
     for (let at = 0; at < 1000; at += 1) {
@@ -144,7 +144,7 @@ describe('the metrics', () => {
     );
   });
 
-  test('sort spawn times into buckets, each holding all that are shorter', () => {
+  test('sort spawn times into cumulative buckets', () => {
     const metrics = new ServerMetrics();
     for (const seconds of [0, 0.0005, 0.0006, 0.03, 9]) metrics.spawned(seconds);
     const samples = read(metrics);
@@ -155,7 +155,7 @@ describe('the metrics', () => {
     assert.ok(Math.abs((samples.get('sluice_spawn_seconds_sum') ?? 0) - 9.0311) < 1e-9);
   });
 
-  test('escape what a label cannot hold', () => {
+  test('escape special characters in labels', () => {
     const processes = () => ({ running: 1, exited: 0, closed: 0, 'a"b\\c\nd': 4 });
     assert.equal(read(new ServerMetrics(), { processes }).get('sluice_processes{state="a\\"b\\\\c\\nd"}'), 4);
   });

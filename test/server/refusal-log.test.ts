@@ -1,4 +1,4 @@
-// Refused requests: the first of each address is logged, the rest counted, and an attacker grows neither the log nor the table.
+// Refused requests: the first of each address is logged, the rest are counted, and an attacker cannot flood the log or the table.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { silentMetrics } from '#src/server/metrics.js';
 import { RefusalLog } from '#src/server/refusal-log.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-const problem = 'the token is not known here';
+const problem = 'the token is unknown to this server';
 
 function journal() {
   const lines: [string, LogFields | undefined][] = [];
@@ -24,7 +24,7 @@ function journal() {
 }
 
 describe('refused requests', () => {
-  test('of one address have a line for the first, and one for how many followed in the window', async () => {
+  test('from one address get a line for the first, and one for the number that followed in the window', async () => {
     const { refuse, lines, statuses, clock } = journal();
     for (let index = 0; index < 100; index += 1) refuse('192.0.2.1');
     refuse('192.0.2.2');
@@ -37,7 +37,7 @@ describe('refused requests', () => {
     assert.deepEqual(lines.slice(3), [first('192.0.2.1')]);
   });
 
-  test('of more addresses than the table holds are told together', () => {
+  test('from more addresses than the table holds share one line', () => {
     const { refusals, refuse, lines, statuses } = journal();
     const count = refusalLogLimits.maxAddresses + 1_000;
     for (let index = 0; index < count; index += 1) refuse(`2001:db8::${index.toString(16)}`);
@@ -47,7 +47,7 @@ describe('refused requests', () => {
     assert.equal(statuses.length, count);
   });
 
-  test('leave no timer behind when the window is ended early, and nothing is told twice', async () => {
+  test('leave no timer behind when the window is ended early, and nothing is logged twice', async () => {
     const { refusals, refuse, lines, clock } = journal();
     refuse('192.0.2.1');
     refuse('192.0.2.1');

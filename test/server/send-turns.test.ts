@@ -1,4 +1,4 @@
-// Who sends next to a peer that lags.
+// Senders take turns while a peer lags.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,7 +16,7 @@ import { SluiceServer } from '../support/sluice-server.js';
 guardAgainstLeaks();
 
 describe('a peer that lags', () => {
-  test('gets one message from each sender in turn, and no more than it can take', async () => {
+  test('gets one message from each sender in turn, and no more than it can accept', async () => {
     const peer = new LaggingPeer();
     const turns = new SendTurns(peer.channel);
     const sent: string[] = [];
@@ -39,7 +39,7 @@ describe('a peer that lags', () => {
     }
   });
 
-  test('that has caught up is sent everything that waits', async () => {
+  test('that has caught up gets everything that was waiting', async () => {
     const peer = new LaggingPeer();
     const turns = new SendTurns(peer.channel);
     let sent = 0;
@@ -55,7 +55,7 @@ describe('a peer that lags', () => {
   });
 });
 
-test('a process that writes little need not wait behind one that writes much, while their peer lags', async () => {
+test('a process that writes little does not wait behind one that writes a lot while their peer lags', async () => {
   await using server = await SluiceServer.start('websocket');
   await using peer = await overWebSocket(server.url);
   await peer.greet();
@@ -89,14 +89,14 @@ test('a process that writes little need not wait behind one that writes much, wh
   assert.deepEqual(senders.slice(senders.indexOf('quiet'), senders.lastIndexOf('quiet') + 1), Array(5).fill('quiet'));
 });
 
-/** Has room for so many messages, and then lags until it has caught up. */
+/** Accepts a given number of messages, then lags until it has caught up. */
 class LaggingPeer {
   #room = 0;
   #drained = deferred<void>();
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that turns ask of a channel
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only member that SendTurns uses
   readonly channel = { drained: () => this.#drained.promise } as Channel;
 
-  /** Whether there is room left after it. */
+  /** Whether there is room for another message. */
   take(): boolean {
     this.#room -= 1;
     if (this.#room <= 0) this.#drained = deferred();

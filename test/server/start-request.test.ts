@@ -1,4 +1,4 @@
-// What may be written in process/start, what it means, and which contradictions are refused in words that name them.
+// Which parameters process/start accepts, what they mean, and which contradictions are refused by name.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -25,7 +25,7 @@ function read(params: Omit<StartParams, 'processId'>, policy = allowAll) {
 /** A direct start with these details. */
 const direct = (details: Omit<StartParams, 'processId' | 'argv'> = {}) => read({ argv: ['ls', '-l'], ...details });
 
-/** What is refused, as 'kind: text'. */
+/** The refusal as 'kind: text', or 'accepted'. */
 function refusal(start: () => unknown): string {
   try {
     start();
@@ -39,7 +39,7 @@ function refusal(start: () => unknown): string {
 }
 
 describe('a direct command', () => {
-  test('needs nothing but argv: the server’s folder, an empty environment, pipes with stdin closed', () => {
+  test('needs only argv: defaults are the server’s working directory, an empty environment, and pipes with stdin closed', () => {
     assert.deepEqual(direct(), {
       id: 'p',
       spec: {
@@ -57,14 +57,14 @@ describe('a direct command', () => {
     });
   });
 
-  test('is the same when everything else is null', () => {
+  test('is the same when all other members are null', () => {
     const nothing = { cwd: null, env: null, envPolicy: null, io: null, tty: null, pipeStdin: null, arg0: null, prepared: null };
     const limits = { timeoutMs: null, idleTimeoutMs: null, metadata: null };
     const demands = { sandbox: null, networkProxy: null, managedNetwork: null, enforceManagedNetwork: null };
     assert.deepEqual(direct({ ...nothing, ...limits, ...demands }), direct());
   });
 
-  test('keeps its name, its limits and its notes, also those that are 0 or empty', () => {
+  test('keeps its name, limits and metadata, even if they are 0 or empty', () => {
     const { spec, ...rest } = direct({ arg0: '', timeoutMs: 0, idleTimeoutMs: 0, forceAfterMs: 0, metadata: {} });
     const expected = { id: 'p', timeoutMs: 0, idleTimeoutMs: 0, forceAfterMs: 0, metadata: {} };
     assert.deepEqual([spec.arg0, rest], ['', expected]);
@@ -97,7 +97,7 @@ describe('input and output', () => {
   const terminal = { kind: 'pty', rows: 24, cols: 80 } as const;
   const large = { kind: 'pty', rows: 50, cols: 132 } as const;
 
-  test('follow tty and pipeStdin when io is absent; a terminal has its stdin anyway', () => {
+  test('follow tty and pipeStdin when io is absent; a terminal always has stdin', () => {
     assert.deepEqual([{ tty: false }, { pipeStdin: false }, { pipeStdin: true }, { tty: false, pipeStdin: true }].map(ioOf), [
       closed,
       closed,
@@ -111,7 +111,7 @@ describe('input and output', () => {
     ]);
   });
 
-  test('follow io when it is there, and may be said twice', () => {
+  test('follow io when it is present, and tty and pipeStdin may repeat it', () => {
     assert.deepEqual(
       [{ io: large }, { io: large, tty: true }, { io: large, pipeStdin: true }, { io: open, tty: false, pipeStdin: true }].map(
         ioOf,
@@ -140,10 +140,10 @@ describe('input and output', () => {
   });
 });
 
-describe('the folder', () => {
+describe('the working directory', () => {
   const folderOf = (cwd: string) => direct({ cwd }).spec.cwd;
 
-  test('is an absolute path as it is', () => {
+  test('is an absolute path, taken unchanged', () => {
     assert.deepEqual(['/', '/a b/%20', '/a/../b'].map(folderOf), ['/', '/a b/%20', '/a/../b']);
   });
 
@@ -152,7 +152,7 @@ describe('the folder', () => {
     assert.deepEqual(uris.map(folderOf), ['/tmp/a b', '/€', '/tmp', '/tmp', '/tmp']);
   });
 
-  test('is nothing relative, of another scheme, or empty', () => {
+  test('cannot be relative, of another scheme, or empty', () => {
     const folders = ['src', './src', 'file:src', 'file:../src', 'https://host/x', 'C:\\x', ''];
     assert.deepEqual(
       folders.map((cwd) => refusal(() => folderOf(cwd))),
@@ -160,11 +160,11 @@ describe('the folder', () => {
     );
   });
 
-  test('is not a file URI on another host, with a slash inside a name, or malformed', () => {
+  test('cannot be a file URI that is on another host, has a slash inside a name, or is malformed', () => {
     const uris = ['file://host/x', 'file:///a%2Fb', 'file:///%zz', 'file://[/x'];
     assert.deepEqual(
       uris.map((cwd) => refusal(() => folderOf(cwd))),
-      uris.map((cwd) => `invalidParams: cwd URI "${cwd}" names no path on this machine`),
+      uris.map((cwd) => `invalidParams: cwd URI "${cwd}" is not a path on this machine`),
     );
   });
 });
@@ -188,11 +188,11 @@ describe('a prepared command', () => {
     });
   });
 
-  test('may name its folder by a file URI', () => {
+  test('may name its working directory by a file URI', () => {
     assert.equal(read({ prepared: { ...prepared, cwd: 'file:///srv/x' } }).spec.cwd, '/srv/x');
   });
 
-  test('excludes every detail of a direct one, and the text names it', () => {
+  test('excludes every detail of a direct one, and the error names it', () => {
     const details = {
       argv: ['ls'],
       cwd: '/',
@@ -206,13 +206,13 @@ describe('a prepared command', () => {
     const refusals = Object.entries(details).map(([name, value]) => refusal(() => read({ prepared, [name]: value })));
     assert.deepEqual(
       refusals,
-      Object.keys(details).map((name) => `invalidParams: ${name} and prepared contradict each other; put it inside prepared`),
+      Object.keys(details).map((name) => `invalidParams: ${name} cannot be combined with prepared; put it inside prepared`),
     );
   });
 });
 
-describe('what the server cannot enforce', () => {
-  test('is refused by name, whatever its value', () => {
+describe('a demand that the server cannot enforce', () => {
+  test('is refused by name, regardless of its value', () => {
     const demands = [
       { sandbox: {} },
       { sandbox: false },
@@ -223,7 +223,7 @@ describe('what the server cannot enforce', () => {
     assert.deepEqual(
       demands.map((demand) => refusal(() => direct(demand))),
       ['sandbox', 'sandbox', 'networkProxy', 'managedNetwork', 'enforceManagedNetwork'].map(
-        (name) => `notEnforceable: ${name} cannot be enforced by this server; leave it out to run without`,
+        (name) => `notEnforceable: ${name} cannot be enforced by this server; leave it out to run without it`,
       ),
     );
   });
@@ -246,7 +246,7 @@ describe('the policy', () => {
     { allowDirectExec: false, allowPreparedExec: true },
   ];
 
-  test('lets through only the kinds of command it allows', () => {
+  test('admits only the kinds of command it allows', () => {
     assert.deepEqual(
       policies.map((policy) => [refusal(() => read({ argv: ['ls'] }, policy)), refusal(() => read({ prepared }, policy))]),
       [

@@ -98,7 +98,7 @@ describe('the log and the metrics', () => {
     assert.deepEqual(statusesIn(await answerTo(server, rebound)), [403]);
     const [first = {}] = await linesWith(server, 'request refused', 1);
     assert.deepEqual([first['level'], first['address'], first['status']], ['info', '127.0.0.1', 401]);
-    assert.equal(first['problem'], 'the token is not known here');
+    assert.equal(first['problem'], 'the token is unknown to this server');
     const metrics = await metricsOf(server);
     assert.match(metrics, /^sluice_refused_requests_total\{status="401"\} 31$/m);
     assert.match(metrics, /^sluice_refused_requests_total\{status="403"\} 1$/m);

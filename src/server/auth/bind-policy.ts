@@ -1,20 +1,20 @@
-// That nobody listens to the network without asking for credentials.
+// Refuses to listen on the network without credentials.
 
 import { type ListenEndpoint, formatEndpoint, reachOf } from '../../transport/endpoint.js';
 import type { CredentialSource } from './credentials.js';
 
-/** Which reach may go without credentials. Another one does not compile until that is decided here. */
-const goesWithout = { user: true, machine: true, network: false } as const;
+/** Which endpoints may omit credentials, by reach. A new reach does not compile until it is decided here. */
+const mayOmitCredentials = { user: true, machine: true, network: false } as const;
 
 /**
- * Throws, in one line that says which flags to use, when others than this machine's users could connect without credentials.
- * Loopback addresses, Unix sockets and stdio may go without.
+ * Throws when other machines could connect without credentials, with a one-line message that names the flags to use.
+ * Loopback addresses, Unix sockets and stdio need no credentials.
  */
 export function requireSafeBind(endpoint: ListenEndpoint, credentials: { readonly kind: CredentialSource['kind'] }): void {
-  if (credentials.kind !== 'none' || goesWithout[reachOf(endpoint)]) return;
+  if (credentials.kind !== 'none' || mayOmitCredentials[reachOf(endpoint)]) return;
   const loopback = 'host' in endpoint ? { ...endpoint, host: endpoint.host.includes(':') ? '::1' : '127.0.0.1' } : endpoint;
   throw new Error(
-    `refusing to listen on ${formatEndpoint(endpoint)} without credentials, since other machines can reach it; ` +
+    `refusing to listen on ${formatEndpoint(endpoint)} without credentials, because other machines can reach it; ` +
       'add --token-file, --token-sha256, --jwt-secret-file or --jwt-public-key-file, ' +
       `or listen on ${formatEndpoint(loopback)}`,
   );

@@ -1,5 +1,5 @@
-// Decides about a request before anything is done for it: is it for us, does it come from a page, who sent it.
-// Knows headers, not sockets. No text it gives ever holds a part of a secret.
+// Checks every request before it is handled: is it for this host, was it sent by a web page, and which caller sent it.
+// Knows headers, not sockets. Its texts never contain any part of a secret.
 
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { ListenEndpoint } from '../../transport/endpoint.js';
@@ -10,16 +10,16 @@ import { parseAllowedHost, problemWithHost } from './host-policy.js';
 
 export interface GateOptions {
   readonly credentials: Credentials;
-  /** What the listener is bound to, with the port it got. */
+  /** The endpoint the listener is bound to, with its actual port. */
   readonly bind: ListenEndpoint;
-  /** Origins of pages that may connect, exactly as browsers send them. */
+  /** Origins of web pages that may connect, exactly as browsers send them. */
   readonly allowedOrigins: readonly string[];
-  /** Names besides the bound address that the server answers to; without a port, on every port. */
+  /** Host names accepted in addition to the bound address; one without a port allows every port. */
   readonly allowedHosts: readonly string[];
   readonly clock?: Clock;
 }
 
-/** What Node's IncomingMessage has: names of headers in lower case. */
+/** The relevant part of Node's IncomingMessage: header names are in lower case. */
 export interface GateRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly url?: string | undefined;
@@ -28,7 +28,7 @@ export interface GateRequest {
 export interface Admission {
   readonly ok: true;
   readonly identity: Identity;
-  /** To be sent back as `Sec-WebSocket-Protocol`, when the client offered any that is ours. Never the one with the token. */
+  /** The `Sec-WebSocket-Protocol` to reply with, if the client offered ours. Never the one that carries the token. */
   readonly subprotocol: string | undefined;
 }
 
@@ -45,13 +45,13 @@ export interface Gate {
   authorize(request: GateRequest): Verdict;
 }
 
-/** What a browser offers, besides the entry with its token; a browser hangs up when none of its offers comes back. */
+/** Offered by browsers along with the entry that carries the token; a browser closes the connection if no offer is accepted. */
 const subprotocol = 'sluice.v0';
 
-/** Followed by the token in base64url: browsers can set no header but this. */
+/** Followed by the token in base64url, because this is the only header that browsers can set. */
 const bearerSubprotocolPrefix = 'sluice.bearer.';
 
-/** Names under which people put tokens into URLs. */
+/** Names that people use for tokens in URLs. */
 const tokenParameter =
   /^(?:(?:access|auth|bearer|id)[-_]?)?(?:token|jwt)$|^(?:auth|authorization|bearer|api[-_]?key|secret|password)$/i;
 
@@ -62,15 +62,15 @@ export function createGate(options: GateOptions): Gate {
   const hosts = options.allowedHosts.map(parseAllowedHost);
 
   function authorize({ headers, url = '/' }: GateRequest): Verdict {
-    // No page can connect to these two, under whatever name; any other kind has to have its Host checked.
+    // A web page cannot connect to a Unix socket or stdio; for any other kind the Host header must be checked.
     if (bind.kind !== 'unix' && bind.kind !== 'stdio') {
       const host = single(headers['host']);
-      if (host === undefined) return refusal(400, 'one Host header is needed');
+      if (host === undefined) return refusal(400, 'one Host header is required');
       const problem = problemWithHost(host, bind, hosts);
       if (problem !== undefined) return refusal(403, problem);
     }
     if (!isOriginAllowed(headers['origin'], origins) || isFromAnotherSite(headers)) {
-      return refusal(403, 'requests from web pages are refused; to let a page in, start the server with --allow-origin');
+      return refusal(403, 'requests from web pages are refused; to allow a page, start the server with --allow-origin');
     }
     if (hasTokenInUrl(url)) return refusal(400, 'a token in a URL ends up in logs; send it as "Authorization: Bearer TOKEN"');
     const offer = readOffer(headers['sec-websocket-protocol']);
@@ -82,7 +82,7 @@ export function createGate(options: GateOptions): Gate {
   return { authorize };
 }
 
-/** Throws when it is not what a browser would send: a scheme, a host and maybe a port, in lower case. */
+/** Throws unless it has the form that browsers send: a scheme, a host and optionally a port, in lower case. */
 export function parseAllowedOrigin(origin: string): string {
   if (/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*A-Z]+$/.test(origin)) return origin;
   throw new Error(`an allowed origin must be exact, as in "https://example.com" or "http://127.0.0.1:5173"; got "${origin}"`);
@@ -94,12 +94,12 @@ function isOriginAllowed(header: HeaderValue, allowed: ReadonlySet<string>): boo
   return header === undefined || allowed.has(single(header) ?? '');
 }
 
-/** Images, scripts, frames and links come without an Origin: a page cannot read the answer, but it should not get one either. */
+/** Requests for images, scripts, frames and links have no Origin: a page cannot read the response, but should not get one either. */
 function isFromAnotherSite({ origin, 'sec-fetch-site': site }: GateRequest['headers']): boolean {
   return origin === undefined && site !== undefined && !['none', 'same-origin'].includes(single(site) ?? '');
 }
 
-/** In the query, or before the host of a request that names one. */
+/** Looks in the query, and in the user info of an absolute URL. */
 function hasTokenInUrl(url: string): boolean {
   const [address = '', ...query] = url.split('?');
   const names = [...new URLSearchParams(query.join('?')).keys()];
@@ -123,7 +123,7 @@ function readOffer(header: HeaderValue): Offer {
   if (!isOffered) {
     return {
       ok: false,
-      problem: `offer the subprotocol "${subprotocol}" too: it is what the server sends back, never the token`,
+      problem: `also offer the subprotocol "${subprotocol}", because the server replies with it and never with the token`,
     };
   }
   const encoded = entry.slice(bearerSubprotocolPrefix.length);
@@ -134,7 +134,7 @@ function readOffer(header: HeaderValue): Offer {
   return { ok: true, token: token.toString('utf8'), subprotocol };
 }
 
-/** Two of a header that may come once is none: proxies and servers disagree about which one counts. */
+/** A repeated header counts as absent, because proxies and servers disagree about which one applies. */
 function single(header: HeaderValue): string | undefined {
   if (typeof header === 'string') return header;
   return header?.length === 1 ? header[0] : undefined;

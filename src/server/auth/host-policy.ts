@@ -1,5 +1,5 @@
-// Which names a server answers to. A page under an attacker's name can make that name point at this machine (DNS rebinding);
-// the name is then in the Host header, and it is none of ours.
+// Which host names a server accepts. An attacker's page can make its own domain name resolve to this machine (DNS rebinding);
+// the Host header then contains that name, which is not one of ours.
 
 import { isIP } from 'node:net';
 import { type WebSocketEndpoint, reachOf, usualSpelling } from '../../transport/endpoint.js';
@@ -10,32 +10,32 @@ interface Authority {
   readonly port: number | undefined;
 }
 
-/** Takes "example.com", which stands for every port, and "example.com:8443". Throws when it is neither. */
+/** Accepts "example.com", which allows every port, and "example.com:8443". Throws for anything else. */
 export function parseAllowedHost(host: string): Authority {
   const authority = parseAuthority(host);
   if (authority !== undefined) return authority;
-  throw new Error(`an allowed host must be a name or an IP address, with a port or without, as in "example.com"; got "${host}"`);
+  throw new Error(`an allowed host must be a name or an IP address, with or without a port, as in "example.com"; got "${host}"`);
 }
 
-/** Tells what is wrong with a Host header; undefined when nothing is. */
+/** Describes what is wrong with a Host header; undefined when it is acceptable. */
 export function problemWithHost(header: string, bind: WebSocketEndpoint, allowed: readonly Authority[]): string | undefined {
   const authority = parseAuthority(header);
   if (authority === undefined) return 'the Host header is malformed';
   const asked = { name: authority.name, port: authority.port ?? (bind.isSecure ? 443 : 80) };
   if (allowed.some(({ name, port }) => name === asked.name && (port ?? asked.port) === asked.port)) return undefined;
-  // Whatever port it names: a forwarded one is none of ours, and no page can make an address of ours mean its own server.
+  // Any port is accepted: a forwarded port differs from ours, and no page can make one of our addresses point to its own server.
   if (isOurName(asked.name, bind)) return undefined;
-  return `this server does not answer to the host "${header}"; if it is meant to, start it with --allow-host ${header}`;
+  return `this server does not accept the host "${header}"; to allow it, start the server with --allow-host ${header}`;
 }
 
-/** No name server stands behind an address or "localhost", so where all interfaces are bound each of them is ours. */
+/** DNS cannot redirect an IP address or "localhost", so when all interfaces are bound, each of them is ours. */
 function isOurName(name: string, bind: WebSocketEndpoint): boolean {
   const bound = canonical(bind.host);
   if (bound === '0.0.0.0' || bound === '[::]') return name === 'localhost' || isIP(unbracketed(name)) !== 0;
   return name === bound || (name === 'localhost' && reachOf(bind) === 'machine');
 }
 
-/** Longer than any name the DNS knows, with a port. */
+/** Longer than any DNS name with a port. */
 const longestHost = 262;
 
 function parseAuthority(text: string): Authority | undefined {

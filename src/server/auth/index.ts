@@ -1,4 +1,4 @@
-// Who may connect, for the listeners and the command line.
+// Authentication and authorization of callers, for the listeners and the command line.
 
 export { requireSafeBind } from './bind-policy.js';
 export { type CredentialSource, type Credentials, loadCredentials, parseSha256 } from './credentials.js';
