@@ -131,7 +131,9 @@ function optionLines({ spellings, meaning, value }: CompletedOption, condition: 
   const letters = spellings.filter((spelled) => !spelled.startsWith('--')).map((spelled) => ` -s ${spelled.slice(1)}`);
   const names = spellings.filter((spelled) => spelled.startsWith('--'));
   const details = `${value === undefined ? '' : ` ${valueWords(value)}`} -d ${quoted(meaning)}`;
-  return names.map((name, index) => completeLine(condition, `-l ${name.slice(2)}${index === 0 ? letters.join('') : ''}${details}`));
+  return names.map((name, index) =>
+    completeLine(condition, `-l ${name.slice(2)}${index === 0 ? letters.join('') : ''}${details}`),
+  );
 }
 
 function valueWords(value: CompletedValue): string {

@@ -29,9 +29,7 @@ export const completion = defineCommand(
     ],
     options: {},
     operands: 'shells',
-    notes: [
-      'Regenerate a script that was written to a file whenever Sluice is updated. Only shells started afterwards use it.',
-    ],
+    notes: ['Regenerate a script that was written to a file whenever Sluice is updated. Only shells started afterwards use it.'],
   },
   async ({ operands }) => {
     const shell = shells.find((each) => each === operands[0]);

@@ -47,7 +47,11 @@ const options = {
     meaning: 'Leave the command running on a server and print its name. Its stdin stays open for "sluice send".',
   },
   buffered: { kind: 'switch', group: 'Streams', meaning: 'Print the output when the command has ended, stdout before stderr.' },
-  json: { kind: 'switch', group: 'Streams', meaning: 'Print one JSON object when the command has ended: how it ended, and its output.' },
+  json: {
+    kind: 'switch',
+    group: 'Streams',
+    meaning: 'Print one JSON object when the command has ended: how it ended, and its output.',
+  },
   'max-output': {
     kind: 'size',
     placeholder: 'BYTES',
@@ -77,7 +81,12 @@ const options = {
     group: 'Command',
     meaning: 'Label the process: "sluice ps" shows the label, and --filter label=K=V selects by it. Repeatable.',
   },
-  timeout: { kind: 'duration', placeholder: 'TIME', group: 'Ending', meaning: 'End the command after this long; exits with 124.' },
+  timeout: {
+    kind: 'duration',
+    placeholder: 'TIME',
+    group: 'Ending',
+    meaning: 'End the command after this long; exits with 124.',
+  },
   'idle-timeout': {
     kind: 'duration',
     placeholder: 'TIME',
@@ -93,7 +102,8 @@ const options = {
   rm: {
     kind: 'switch',
     group: 'Ending',
-    meaning: 'Forget the command as soon as it has ended. Without -d nothing is kept anyway, unless you detach with the detach keys.',
+    meaning:
+      'Forget the command as soon as it has ended. Without -d nothing is kept anyway, unless you detach with the detach keys.',
   },
   ...serverOptions,
 } as const;

@@ -24,7 +24,11 @@ const options = {
     otherNames: ['--lines'],
   },
   'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Start after this sequence number.' },
-  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Print only this stream. A terminal’s output counts as stdout.' },
+  stream: {
+    kind: 'choice',
+    choices: ['stdout', 'stderr'],
+    meaning: 'Print only this stream. A terminal’s output counts as stdout.',
+  },
   raw: { kind: 'switch', meaning: 'Keep all escape sequences, wherever the output goes.' },
   ...serverOptions,
 } as const;

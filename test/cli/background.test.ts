@@ -55,10 +55,7 @@ describe('the background server', () => {
     writeFileSync(file, '');
     const { status, stderr } = await sluice(['exec', '-d', '--', 'true'], { env: { XDG_RUNTIME_DIR: undefined, TMPDIR: file } });
     assert.equal(status, 125);
-    assert.match(
-      stderr,
-      /^sluice: the background server has no place .*ENOTDIR.*set XDG_RUNTIME_DIR to a folder of yours/,
-    );
+    assert.match(stderr, /^sluice: the background server has no place .*ENOTDIR.*set XDG_RUNTIME_DIR to a folder of yours/);
   });
 
   test('is started once when two shells need it at the same time', async () => {

@@ -19,7 +19,8 @@ export const agentOptions = {
   'prompts-from-stdin': {
     kind: 'switch',
     group: 'run and resume',
-    meaning: 'Read prompts from stdin, one per line, each sent when the previous turn has ended. Ends with stdin or with the agent.',
+    meaning:
+      'Read prompts from stdin, one per line, each sent when the previous turn has ended. Ends with stdin or with the agent.',
   },
   'prompt-file': {
     kind: 'text',
@@ -51,8 +52,7 @@ export const agentOptions = {
     kind: 'text',
     placeholder: 'NAME',
     group: 'run and resume',
-    meaning:
-      'With --adapter jsonl: the JSON member that holds a piece of the answer or, in the last line of a turn, all of it.',
+    meaning: 'With --adapter jsonl: the JSON member that holds a piece of the answer or, in the last line of a turn, all of it.',
   },
   program: {
     kind: 'text',

@@ -64,8 +64,7 @@ export function terminalRemedy(read: ReadText, isUsable = isReadWritable): { rea
   const mounted = mounts.filter((line) => line.split(' ')[4] === '/dev/pts').at(-1);
   if (mounted === undefined || !mounted.includes(' - devpts ')) {
     return {
-      remedy:
-        'as root: mkdir -p /dev/pts && mount -t devpts -o ptmxmode=0666 devpts /dev/pts; a container needs its own /dev',
+      remedy: 'as root: mkdir -p /dev/pts && mount -t devpts -o ptmxmode=0666 devpts /dev/pts; a container needs its own /dev',
     };
   }
   if (!isUsable('/dev/ptmx')) return { remedy: 'as root: ln -sf pts/ptmx /dev/ptmx && chmod 666 /dev/pts/ptmx' };

@@ -10,8 +10,7 @@ export const backgroundOptions = {
   daemon: {
     kind: 'switch',
     group,
-    meaning:
-      'Run in the background, on a socket that the other commands find automatically. Prints the address and returns.',
+    meaning: 'Run in the background, on a socket that the other commands find automatically. Prints the address and returns.',
   },
   stop: { kind: 'switch', group, meaning: 'Stop the background server and all its processes.' },
 } as const;

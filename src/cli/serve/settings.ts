@@ -32,8 +32,7 @@ export function gatherSettings({ words, env, readText }: Sources): Gathered {
 
 function fromFlags(words: readonly Word[]): Settings {
   for (const word of words) {
-    if (word.kind === 'operand')
-      throw new UsageError(`serve takes no argument "${word.text}"; use --listen for an address`);
+    if (word.kind === 'operand') throw new UsageError(`serve takes no argument "${word.text}"; use --listen for an address`);
   }
   const settings = settingsIn(words);
   for (const [flag, { label, texts }] of settings) {
