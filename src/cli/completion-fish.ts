@@ -130,10 +130,8 @@ function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: r
 function optionLines({ spellings, meaning, value }: CompletedOption, condition: string): string[] {
   const letters = spellings.filter((spelled) => !spelled.startsWith('--')).map((spelled) => ` -s ${spelled.slice(1)}`);
   const names = spellings.filter((spelled) => spelled.startsWith('--'));
-  const details = `${value === undefined ? '' : ` ${valueWords(value)}`} -d ${quoted(meaning)}`;
-  return names.map((name, index) =>
-    completeLine(condition, `-l ${name.slice(2)}${index === 0 ? letters.join('') : ''}${details}`),
-  );
+  const rest = `${value === undefined ? '' : ` ${valueWords(value)}`} -d ${quoted(meaning)}`;
+  return names.map((name, index) => completeLine(condition, `-l ${name.slice(2)}${index === 0 ? letters.join('') : ''}${rest}`));
 }
 
 function valueWords(value: CompletedValue): string {

@@ -6,7 +6,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 /** Both halves of the space for new objects in a server: large enough that retained output, and what a start needs, is not promoted. */
 const serverBytes = 8 * 1024 * 1024;
 
-/** How much of a function runs before it is optimised: a fiftieth of V8's default. V8 12 has a tier in between and does not need it. */
+/** How much of a function runs before it is optimised: a fiftieth of V8's default. V8 12 and newer have a tier in between instead. */
 const serverBudget = 2_500;
 const lacksMiddleTier = Number.parseInt(process.versions.v8, 10) < 12;
 

@@ -47,11 +47,7 @@ const options = {
     meaning: 'Leave the command running on a server and print its name. Its stdin stays open for "sluice send".',
   },
   buffered: { kind: 'switch', group: 'Streams', meaning: 'Print the output when the command has ended, stdout before stderr.' },
-  json: {
-    kind: 'switch',
-    group: 'Streams',
-    meaning: 'Print one JSON object when the command has ended: how it ended, and its output.',
-  },
+  json: { kind: 'switch', group: 'Streams', meaning: 'Print how the command ended, and its output, as one JSON object.' },
   'max-output': {
     kind: 'size',
     placeholder: 'BYTES',
@@ -81,17 +77,12 @@ const options = {
     group: 'Command',
     meaning: 'Label the process: "sluice ps" shows the label, and --filter label=K=V selects by it. Repeatable.',
   },
-  timeout: {
-    kind: 'duration',
-    placeholder: 'TIME',
-    group: 'Ending',
-    meaning: 'End the command after this long; exits with 124.',
-  },
+  timeout: { kind: 'duration', placeholder: 'TIME', group: 'Ending', meaning: 'End it after this long; exits with 124.' },
   'idle-timeout': {
     kind: 'duration',
     placeholder: 'TIME',
     group: 'Ending',
-    meaning: 'End the command after this long without output; exits with 124.',
+    meaning: 'End it after this long without output; exits with 124.',
   },
   grace: {
     kind: 'duration',
@@ -102,8 +93,7 @@ const options = {
   rm: {
     kind: 'switch',
     group: 'Ending',
-    meaning:
-      'Forget the command as soon as it has ended. Without -d nothing is kept anyway, unless you detach with the detach keys.',
+    meaning: 'Forget it as soon as it has ended. Without -d nothing is kept anyway, unless you detach with the detach keys.',
   },
   ...serverOptions,
 } as const;
@@ -135,9 +125,8 @@ export const exec = defineCommand(
         'as after nohup: such a signal neither ends this program nor reaches the command, and a command that runs here ignores it too.',
       'When the connection to a server is lost for more than a second, a line on stderr says so, and for how long Sluice tries to ' +
         'reconnect; see --reconnect. When the server has stopped, this program ends at once.',
-      'Exit status: the command’s own; 128+N when signal N ended it; 124 when it timed out; 125 when Sluice itself failed, as when the ' +
-        'server is lost, or stdin or stdout fails; 126 when the program cannot be executed; 127 when it does not exist; 141 when the ' +
-        'reader of stdout is gone.',
+      'Exit status: the command’s own; 128+N when signal N ended it; 124 when it timed out; 125 when Sluice itself, the server, stdin or ' +
+        'stdout failed; 126 when the program cannot be executed; 127 when it does not exist; 141 when stdout has lost its reader.',
     ],
   },
   run,

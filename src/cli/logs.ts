@@ -1,4 +1,4 @@
-// `sluice logs`: prints the retained output of a process, and what it goes on to write.
+// `sluice logs`: prints the retained output of a process, and what it writes afterwards.
 
 import type { Client, ProcessHandle } from '../client/index.js';
 import type { Chunk, ProcessStatus } from '../protocol/index.js';
@@ -24,11 +24,7 @@ const options = {
     otherNames: ['--lines'],
   },
   'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Start after this sequence number.' },
-  stream: {
-    kind: 'choice',
-    choices: ['stdout', 'stderr'],
-    meaning: 'Print only this stream. A terminal’s output counts as stdout.',
-  },
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this stream. A terminal’s output counts as stdout.' },
   raw: { kind: 'switch', meaning: 'Keep all escape sequences, wherever the output goes.' },
   ...serverOptions,
 } as const;

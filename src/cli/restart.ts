@@ -29,8 +29,7 @@ export const restart = defineCommand(
     options,
     operands: 'processes',
     notes: [
-      'Exit status: 0 when all of them run again; 126 or 127 when a program cannot be executed or no longer exists. The ended process ' +
-        'then stays in "sluice ps".',
+      'Exit status: 0 when all run again; 126 or 127 when a program cannot be executed or no longer exists; "sluice ps" still lists it.',
     ],
   },
   async ({ flags, operands }) => {
@@ -44,7 +43,7 @@ export const restart = defineCommand(
         await client.restart(processId, { sessionId, forceAfterMs: flags.force ? 0 : flags.grace });
       } catch (error) {
         if (isExecError(error, 'notRestartable')) {
-          throw new Error(`${processId} cannot be restarted: only processes that "sluice exec -d" started can`, { cause: error });
+          throw new Error(`${processId} cannot be restarted: only processes from "sluice exec -d" can`, { cause: error });
         }
         if (!isExecError(error, 'spawnFailed')) throw error;
         await complain(`${processId} has ended and cannot be started again: ${error.message}`);

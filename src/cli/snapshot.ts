@@ -10,11 +10,7 @@ import { serverOptions } from './server-options.js';
 import { jsonLine } from './visible-text.js';
 
 const options = {
-  stream: {
-    kind: 'choice',
-    choices: ['stdout', 'stderr'],
-    meaning: 'Print only this stream. A terminal’s output counts as stdout.',
-  },
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this stream. A terminal’s output counts as stdout.' },
   raw: { kind: 'switch', meaning: 'Keep all escape sequences, wherever the output goes.' },
   json: {
     kind: 'switch',

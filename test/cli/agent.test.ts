@@ -179,10 +179,7 @@ describe('sluice agent', () => {
     const begun = await sluice(['agent', 'logs', year], { env });
     assert.deepEqual([begun.status, begun.stdout], [125, '']);
     const newest = runs.at(-1)?.runId ?? '';
-    assert.match(
-      begun.stderr,
-      new RegExp(`^sluice: there is no run "${year}"; \\d+ names begin with it: .*${newest}\\.\\.\\.\\n$`),
-    );
+    assert.match(begun.stderr, new RegExp(`^sluice: there is no run "${year}"; \\d+ names begin with .*${newest}\\.\\.\\.\\n$`));
     const almost = await sluice(['agent', 'logs', completed.runId.slice(0, -1)], { env });
     assert.deepEqual(
       [almost.status, almost.stderr],

@@ -110,10 +110,7 @@ describe('the name of a process that was left running', () => {
     });
     await eventually(async () => assert.deepEqual(await names(), ['driven']));
     const { status, stderr } = await background.run(['restart', 'driven']);
-    assert.deepEqual(
-      [status, stderr],
-      [125, 'sluice: driven cannot be restarted: only processes that "sluice exec -d" started can\n'],
-    );
+    assert.deepEqual([status, stderr], [125, 'sluice: driven cannot be restarted: only processes from "sluice exec -d" can\n']);
     await terminal.type('\u0004');
     await terminal.rest();
   });

@@ -71,7 +71,7 @@ function fromFile(file: string, readText: Sources['readText']): Settings {
   const parsed = v.safeParse(fileContent, Array.isArray(content) ? undefined : content); // v.record would accept a list
   if (!parsed.success) {
     const where = v.getDotPath(parsed.issues[0]) ?? undefined;
-    const form = 'must be a string, a number, true, false or a list of strings';
+    const form = 'must be a string, number, boolean or list of strings';
     const problem = where === undefined ? 'it must contain an object' : `"${where}" ${form}`;
     throw new Error(`config file "${file}": ${problem}`);
   }
