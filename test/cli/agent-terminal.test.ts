@@ -47,7 +47,7 @@ describe('sluice agent at a terminal', () => {
   });
 
   describe('asks for each permission', () => {
-    const question = /may it use Bash \{"command":"true"\}.*Allow it\? \(y\/n\) /su;
+    const question = /wants to use Bash \{"command":"true"\}.*Allow it\? \(y\/n\) /su;
     const ask = ['--permissions', 'ask'];
 
     test('and obeys the answer', async () => {

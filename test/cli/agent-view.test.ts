@@ -96,7 +96,7 @@ describe('a run', () => {
         { type: 'turnEnded', result: { isError: true, reason: 'api_error', text: '' } },
       ),
       [
-        '? may it use shell "rm"',
+        '? wants to use shell "rm"',
         'a rate limit is near',
         'rate limit reached until 1970-01-01T00:00:00.000Z',
         'retry 2: overloaded',
@@ -104,7 +104,7 @@ describe('a run', () => {
         'waiting 300 s for a rate limit',
         'session s could not be resumed; started afresh',
         'the log can no longer be written: no space left',
-        '? may it use shell ',
+        '? wants to use shell ',
         'the turn failed: api_error',
         '',
       ].join('\n'),

@@ -89,6 +89,6 @@ class AskedPermissions implements Permissions {
 function question({ toolName, input }: PermissionRequest): string {
   const json = jsonOf(input);
   const rest = json.length > maxShownChars ? ` … and ${json.length - maxShownChars} more characters` : '';
-  const text = visible(`? may it use ${toolName} ${json.slice(0, maxShownChars)}${rest}`);
+  const text = visible(`? wants to use ${toolName} ${json.slice(0, maxShownChars)}${rest}`);
   return `${isColoured(process.stderr) ? paint('yellow', text) : text}\nAllow it? (y/n) `;
 }

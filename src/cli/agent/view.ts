@@ -38,7 +38,7 @@ export class RunView {
       case 'toolResult':
         return this.#line(event.isError ? 'red' : 'gray', `  ${event.isError ? '✗' : '✓'} ${folded(event.output)}`);
       case 'permission':
-        return this.#line('yellow', `? may it use ${event.toolName} ${folded(jsonOf(event.input))}`);
+        return this.#line('yellow', `? wants to use ${event.toolName} ${folded(jsonOf(event.input))}`);
       case 'rateLimit': {
         const until = event.resetsAt === undefined ? '' : ` until ${new Date(event.resetsAt).toISOString()}`;
         return this.#line('yellow', event.state === 'block' ? `rate limit reached${until}` : `a rate limit is near${until}`);
