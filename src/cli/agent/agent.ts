@@ -24,7 +24,7 @@ export const agent = defineCommand(
     examples: [
       { line: 'sluice agent run "fix the failing test"', meaning: 'claude, in this folder' },
       { line: 'sluice agent run --adapter codex "explain main.ts"', meaning: 'codex' },
-      { line: 'sluice agent run --answer-only - < task.md', meaning: 'read a long prompt from a file, print only the answer' },
+      { line: 'sluice agent run --answer-only - < task.md', meaning: 'a long prompt in, only the answer out' },
       { line: 'sluice agent run --connect ws://host:4500 -C /srv/app "upgrade"', meaning: 'on another machine' },
       { line: 'sluice agent resume SESSION "and the docs"', meaning: 'continue a session' },
       { line: 'sluice agent logs', meaning: 'list past runs' },
