@@ -1,4 +1,4 @@
-// `sluice attach`: a process's output here, and our keys there.
+// `sluice attach`: shows a process's output here and sends our keys to it.
 
 import { isatty } from 'node:tty';
 import { UsageError, defineCommand } from './command.js';
@@ -12,12 +12,12 @@ import { SignalRelay } from './signal-relay.js';
 import { detachedText, lossText, serverOptions } from './server-options.js';
 
 const options = {
-  'read-only': { kind: 'switch', meaning: 'Only watch: keys and signals are for us, the size stays as it is.' },
-  'no-replay': { kind: 'switch', meaning: 'Begin with what it writes from now on.' },
+  'read-only': { kind: 'switch', meaning: 'Only watch: forward no keys, signals or terminal size.' },
+  'no-replay': { kind: 'switch', meaning: 'Skip the retained output; show only what the process writes from now on.' },
   'detach-keys': {
     kind: 'text',
     placeholder: 'KEYS',
-    meaning: `Keys that leave it running, names separated by commas; "" for none. Default: ${defaultDetachKeys}.`,
+    meaning: `Keys that detach and leave the process running, separated by commas; "" for none. Default: ${defaultDetachKeys}.`,
   },
   ...serverOptions,
 } as const;
@@ -27,25 +27,25 @@ export const attach = defineCommand(
     name: 'attach',
     usage: '[OPTIONS] NAME',
     about:
-      'Joins a process: first what is retained of its output, then what it writes. Keys, signals and the size of our terminal go to ' +
-      'the process, unless we only watch. Any number can be attached at the same time; the one that drives last decides the size.',
+      'Joins a process: prints its retained output, then what it writes. Forwards keys, signals and the size of this terminal to the ' +
+      'process, unless --read-only. Any number of clients can attach at the same time; the last one to drive decides the size.',
     examples: [
-      { line: 'sluice attach shell', meaning: 'come back to it' },
-      { line: 'sluice attach --read-only agent', meaning: 'look over its shoulder; Ctrl-C leaves' },
+      { line: 'sluice attach shell', meaning: 'reattach to a process left running' },
+      { line: 'sluice attach --read-only agent', meaning: 'only watch; Ctrl-C leaves' },
     ],
     options,
     operands: 'processes',
     notes: [
-      'Detach keys leave the process running, and so does Ctrl-D where the process has no terminal. "sluice send --eof" ends its stdin.',
-      'Exit status: that of the process, as "sluice exec" gives it; 0 when detached; 125 when the server is lost.',
+      'The detach keys leave the process running; so does Ctrl-D when the process has no terminal. "sluice send --eof" closes its stdin.',
+      'Exit status: that of the process, as with "sluice exec"; 0 when detached; 125 when the server is lost.',
     ],
   },
   async ({ flags, operands: [name, other] }) => {
     if (name === undefined || other !== undefined) throw new UsageError('attach needs one process, as in: sluice attach NAME');
     const detachKeys = new DetachKeys(flags['detach-keys'] ?? defaultDetachKeys);
-    // Where we only watch, or read our keys from elsewhere, the terminal's answers would not reach the process.
+    // When we only watch, or stdin is not a terminal, the terminal's answers to queries would not reach the process.
     const streams = new OwnStreams({ queries: flags['read-only'] || !isatty(0) ? 'none' : 'live' });
-    await using client = await requireServer(flags, (text) => void streams.tell(text));
+    await using client = await requireServer(flags, (text) => void streams.notify(text));
     const status = await findProcess(client, name);
     const isDriving = !flags['read-only'];
     const terminal = status.io.kind === 'pty' ? new LocalTerminal() : undefined;
@@ -66,13 +66,13 @@ export const attach = defineCommand(
     switch (parting) {
       case 'detached':
         await streams.tidy();
-        raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
-        await streams.tell(detachedText(name, flags));
+        raw?.[Symbol.dispose](); // our own message needs the terminal out of raw mode
+        await streams.notify(detachedText(name, flags));
         return 0;
       case 'ended': {
         const ending = await child.closed;
         if (ending.kind !== 'code') await streams.tidy();
-        if (ending.kind === 'lost') await streams.tell(await lossText(client));
+        if (ending.kind === 'lost') await streams.notify(await lossText(client));
         return exitStatus(ending);
       }
     }

@@ -1,6 +1,6 @@
 // "Did you mean": the known name nearest to a mistyped one.
 
-/** Undefined when no name is near: more than a third of the letters would have to change. */
+/** Undefined when no name is close enough: at most a third of its letters, or two, may differ. */
 export function closestName(mistyped: string, names: readonly string[]): string | undefined {
   const [nearest] = names
     .map((name) => ({ name, distance: editDistance(mistyped, name) }))
@@ -9,13 +9,13 @@ export function closestName(mistyped: string, names: readonly string[]): string 
   return nearest?.name;
 }
 
-/** Names shown at most where several begin alike. */
+/** Most names shown when several begin with the mistyped one. */
 const shownNames = 3;
 
-/** What to say to a name that is none: those that begin with it, or the nearest one; undefined when there is no such name. */
+/** Suggests names for an unknown one: those that begin with it, or else the nearest; undefined when there is neither. */
 export function didYouMean(mistyped: string, names: readonly string[]): string | undefined {
   const longer = mistyped === '' ? [] : [...new Set(names)].filter((name) => name.startsWith(mistyped));
-  if (longer.length > shownNames) return `${longer.length} names begin so: ${longer.slice(-shownNames).join(', ')}...`;
+  if (longer.length > shownNames) return `${longer.length} names begin with it: ${longer.slice(-shownNames).join(', ')}...`;
   const meant = longer.length > 0 ? longer : [closestName(mistyped, names)].filter((name) => name !== undefined);
   return meant.length === 0 ? undefined : `did you mean ${meant.join(' or ')}?`;
 }

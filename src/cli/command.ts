@@ -1,7 +1,7 @@
-// What a command can be told, as data: parsing, help, man page and completion are derived from it. Knows no command.
+// Describes a command's options as data; parsing, help, man page and completion are derived from it. Knows no particular command.
 
 /**
- * `switch` is on when given; `toggle` can be said either way, as in --inherit-env and --no-inherit-env; `list` may be given
+ * `switch` is on when given; `toggle` can be turned on or off, as in --inherit-env and --no-inherit-env; `list` may be given
  * several times; `duration` is 500ms, 30s, 5m or 1h, plain numbers are seconds; `size` is in bytes or has KiB, MiB or GiB;
  * `choice` is one of `choices`.
  */
@@ -9,19 +9,19 @@ export interface Option {
   readonly kind: 'switch' | 'toggle' | 'text' | 'list' | 'duration' | 'size' | 'number' | 'choice';
   /** One letter. */
   readonly short?: string;
-  /** What stands for the value in the help. */
+  /** Stands for the value in the help. */
   readonly placeholder?: string;
   readonly choices?: readonly string[];
-  /** The least and the most that a number or a size may be. */
+  /** The smallest and the largest value of a number or a size. */
   readonly range?: readonly [least: number, most: number];
-  /** What counts when the option is not given, as a user would give it; of a toggle, on or off. */
+  /** The value when the option is not given, written as a user would write it; `on` or `off` for a toggle. */
   readonly default?: string;
   readonly meaning: string;
-  /** Values that also count when they stand alone after a dash, as 9 in `kill -9`. */
+  /** Values that may directly follow a dash, without the option's name, as 9 in `kill -9`. */
   readonly alone?: RegExp;
-  /** What other programs call it, with its dashes: the error for such a word names this option. */
+  /** Names that other programs use for it, with their dashes: the error for such a name suggests this option. */
   readonly otherNames?: readonly string[];
-  /** The heading it stands under in the help; "Options" when absent. */
+  /** Its heading in the help; "Options" when absent. */
   readonly group?: string;
 }
 
@@ -50,21 +50,21 @@ export type Flags<O extends Options> = {
   readonly [Name in keyof O]: O[Name] extends { readonly default: string } ? NonNullable<Value<O[Name]>> : Value<O[Name]>;
 };
 
-/** What was given for an option: on the command line, or where a command looks besides. */
+/** What was given for an option, on the command line or in another source that the command reads. */
 export interface Setting {
-  /** What the user calls it, as in `--name`. */
+  /** The option as the user knows it, as in `--name`. */
   readonly label: string;
-  /** As often as it was given. */
+  /** One text for each time it was given. */
   readonly texts: readonly string[];
 }
 
 /** By the option's name without dashes. */
 export type Settings = ReadonlyMap<string, Setting>;
 
-/** One word of the command line, for commands where their order matters. */
+/** One word of the command line, for commands where the order of words matters. */
 export type Word =
   | { readonly kind: 'help' }
-  /** Two dashes: what follows are operands only. */
+  /** `--`: only operands follow. */
   | { readonly kind: 'separator' }
   | { readonly kind: 'operand'; readonly text: string }
   | { readonly kind: 'option'; readonly name: string; readonly text: string };
@@ -81,7 +81,7 @@ export interface Example {
   readonly meaning: string;
 }
 
-/** What help, man page and completion tell of a command. */
+/** What help, man page and completion show about a command. */
 export interface Manual {
   readonly name: string;
   /** What follows the name, as in `[OPTIONS] [--] COMMAND [ARG...]`. */
@@ -97,11 +97,11 @@ export interface Manual {
 
 export interface Command {
   readonly manual: Manual;
-  /** Takes what `readWords` made of its arguments and gives the exit status. */
+  /** Takes the result of `readWords` and returns the exit status. */
   execute(words: readonly Word[]): Promise<number>;
 }
 
-/** The command line is not one that Sluice understands. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -122,7 +122,7 @@ function inputOf<O extends Options>(manual: Manual & { readonly options: O }, wo
   return { flags, operands, words };
 }
 
-/** What the command line gives. */
+/** The options given on the command line. */
 export function settingsIn(words: readonly Word[]): Map<string, Setting> {
   const settings = new Map<string, Setting>();
   for (const word of words) {
@@ -133,14 +133,14 @@ export function settingsIn(words: readonly Word[]): Map<string, Setting> {
   return settings;
 }
 
-/** The value of every option. Throws a UsageError that names the setting which cannot be read. */
+/** The value of every option. Throws a UsageError that names the setting that cannot be read. */
 export function readFlags<O extends Options>(options: O, settings: Settings): Flags<O> {
   const flags = Object.entries(options).map(([name, option]) => [name, valueOf(option, settings.get(name))]);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one value for each option, of the type its kind says
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one value for each option, of the type that its kind implies
   return Object.fromEntries(flags) as Flags<O>;
 }
 
-/** Every long spelling there is. */
+/** Every long spelling of these options. */
 export function spellings(options: Options): string[] {
   return Object.entries(options).flatMap(([name, { kind }]) =>
     kind === 'toggle' ? [`--${name}`, `--no-${name}`] : [`--${name}`],
@@ -195,7 +195,7 @@ function readDuration(label: string, text: string): number {
   throw new UsageError(`${label} must be a time such as 500ms, 30s, 5m or 1h, at most 24 days, got "${text}"`);
 }
 
-/** The last text as a whole number; of a size, with its unit. */
+/** Reads the last text as a whole number; a size may have a unit. */
 export function readNumber({ label, texts }: Setting, { kind, range }: Pick<Option, 'kind' | 'range'>): number {
   const text = texts.at(-1)?.trim() ?? '';
   const { digits, unit = '' } = /^(?<digits>\d+)\s*(?<unit>[KMG]iB)?$/.exec(text)?.groups ?? {};

@@ -1,4 +1,4 @@
-// Which commands there are. Light: each command's own file is loaded when it is used.
+// The table of commands. Cheap to import: a command's own file is loaded only when the command is used.
 
 import { closestName } from './closest-name.js';
 import { type Command, UsageError } from './command.js';
@@ -28,7 +28,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'serve',
     group: 'Run',
-    summary: 'Serve processes to other programs; --daemon in the background',
+    summary: 'Serve processes to other programs; --daemon for the background',
     load: async () => (await import('./serve/serve.js')).serve,
   },
   {
@@ -40,7 +40,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'logs',
     group: 'Look',
-    summary: 'Print what a process wrote; --follow for what it writes',
+    summary: 'Print what a process wrote; --follow to keep printing',
     load: async () => (await import('./logs.js')).logs,
   },
   {
@@ -52,13 +52,13 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'wait',
     group: 'Look',
-    summary: 'Wait for processes to end; exits as they did',
+    summary: 'Wait for processes to end, and exit with their status',
     load: async () => (await import('./wait.js')).wait,
   },
   {
     name: 'attach',
     group: 'Steer',
-    summary: 'Join a process: its output here, your keys there',
+    summary: 'Join a process: see its output, type into it',
     load: async () => (await import('./attach.js')).attach,
   },
   {
@@ -82,7 +82,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'restart',
     group: 'Steer',
-    summary: 'End processes that were left running, and start the same again',
+    summary: 'End processes that were left running, and start them again',
     load: async () => (await import('./restart.js')).restart,
   },
   {
@@ -94,7 +94,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'doctor',
     group: 'Set up',
-    summary: 'Check what this machine offers, and say what to do',
+    summary: 'Check whether Sluice works on this machine, and suggest fixes',
     load: async () => (await import('./doctor/doctor.js')).doctor,
   },
   {
@@ -111,7 +111,7 @@ export const commands: readonly CommandEntry[] = [
   },
 ];
 
-/** What other programs call the same. */
+/** Names that other programs use for these commands. */
 const otherNames: Readonly<Record<string, string>> = {
   run: 'exec',
   start: 'exec -d',

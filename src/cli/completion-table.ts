@@ -1,4 +1,4 @@
-// What a shell must know of each command to complete it, derived from the manuals. Knows no shell.
+// What a shell must know about each command to complete it, derived from the manuals. Knows no particular shell.
 
 import { constants } from 'node:os';
 import { type Manual, type Option, placeholderOf, spellings } from './command.js';
@@ -27,14 +27,14 @@ export interface CompletedCommand {
   readonly summary: string;
   readonly options: readonly CompletedOption[];
   readonly operands: Manual['operands'];
-  /** Every operand is of that kind, not the first one alone. */
+  /** Every operand is of that kind, not only the first. */
   readonly isRepeatable: boolean;
 }
 
-/** Given on the line, they are given to `sluice ps` too, so that the names are those of that server. */
+/** Passed on to `sluice ps` when they are on the line, so that it lists the processes of that server. */
 export const forwardedOptions = ['connect', 'token-file'] as const satisfies readonly (keyof typeof serverOptions)[];
 
-/** Options that name what they take. */
+/** Values to offer for options without `choices`. */
 const wordsOf: Readonly<Record<string, readonly string[]>> = {
   key: keyNames,
   signal: Object.keys(constants.signals).map((name) => name.replace(/^SIG/, '')),
@@ -47,7 +47,7 @@ const help: CompletedOption = {
   isRepeatable: false,
 };
 
-/** What can stand in place of a command. */
+/** Options that can be given in place of a command. */
 export const ownOptions: readonly CompletedOption[] = [
   { ...help, meaning: 'List the commands' },
   { ...help, spellings: ['--version', '-V'], meaning: 'Print the version' },
@@ -80,7 +80,7 @@ function completedValue(name: string, option: Option): CompletedValue | undefine
   return { kind: placeholder === 'FILE' ? 'files' : placeholder === 'FOLDER' ? 'folders' : 'text', placeholder };
 }
 
-/** The first statement: a list of candidates has a line for each. */
+/** The first clause: in a list of candidates, each has one line. */
 function inShort(meaning: string): string {
   return /^.*?(?=[.;]+(?:\s|$))/s.exec(meaning)?.[0] ?? meaning;
 }

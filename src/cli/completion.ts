@@ -1,4 +1,4 @@
-// `sluice completion`: makes a shell complete commands, options and names of processes.
+// `sluice completion`: makes a shell complete commands, options and process names.
 
 import { UsageError, defineCommand } from './command.js';
 import { commands } from './commands.js';
@@ -15,7 +15,7 @@ export const completion = defineCommand(
     name: 'completion',
     usage: shells.join('|'),
     about:
-      'Prints a script that makes the shell complete commands, options and their values, names of processes, and the command after ' +
+      'Prints a script that makes the shell complete commands, options and their values, process names, and the command after ' +
       '"sluice exec".',
     examples: [
       { line: 'source <(sluice completion bash)', meaning: 'in ~/.bashrc' },
@@ -29,9 +29,7 @@ export const completion = defineCommand(
     ],
     options: {},
     operands: 'shells',
-    notes: [
-      'A script written to a file must be written again when Sluice has been updated. New shells use it, those that run do not.',
-    ],
+    notes: ['Regenerate a script that was written to a file whenever Sluice is updated. Only shells started afterwards use it.'],
   },
   async ({ operands }) => {
     const shell = shells.find((each) => each === operands[0]);

@@ -1,4 +1,4 @@
-// Finds the detach keys in what is typed. Keys that only begin like them are passed on once that is clear.
+// Finds the detach keys in typed input. Input that matches only their beginning is held back until the match fails, then passed on.
 
 import { UsageError } from './command.js';
 import { parseKey } from './keys.js';
@@ -6,18 +6,18 @@ import { parseKey } from './keys.js';
 export const defaultDetachKeys = 'ctrl-p,ctrl-q';
 
 export interface Typed {
-  /** For the process. */
+  /** Input for the process. */
   readonly bytes: Uint8Array;
-  /** The keys were there; what was typed after them is dropped. */
+  /** The detach keys were typed; input after them is dropped. */
   readonly isDetached: boolean;
 }
 
 export class DetachKeys {
   readonly #keys: Uint8Array;
-  /** How many bytes of the keys the input so far ends with. */
+  /** How many leading bytes of the keys the input so far ends with. */
   #matched = 0;
 
-  /** Names separated by commas; the empty text stands for none. */
+  /** Key names separated by commas; an empty string means no detach keys. */
   constructor(names: string) {
     const keys = names === '' ? [] : names.split(',').map((name) => parseKey(name.trim()));
     this.#keys = Buffer.from(keys.join(''));
@@ -36,7 +36,7 @@ export class DetachKeys {
     return { bytes: Uint8Array.from(bytes), isDetached: false };
   }
 
-  /** Shortens the match to the longest one that the same input also ends with, and gives what was in front of it. */
+  /** Shortens the match to the next longest one that the input also ends with, and returns the bytes before it. */
   #giveBack(): Uint8Array {
     const seen = this.#keys.subarray(0, this.#matched);
     let shorter = this.#matched - 1;

@@ -13,26 +13,26 @@ export const environmentOptions = {
     short: 'e',
     placeholder: 'K=V',
     group,
-    meaning: 'Set a variable; -e K passes ours on, if there is one. Repeatable.',
+    meaning: 'Set a variable; -e K passes on its value in this shell, if it is set. Repeatable.',
   },
   'env-file': {
     kind: 'list',
     placeholder: 'FILE',
     group,
-    meaning: 'Set the variables in this file, one K=V a line. Repeatable.',
+    meaning: 'Set the variables in this file, one K=V per line. Repeatable.',
   },
   'inherit-env': {
     kind: 'toggle',
     group,
     meaning:
       'Give the command all variables of this shell, or only PATH, HOME and the like of the machine it runs on. ' +
-      'Default: all on this machine, few on a named server.',
+      'Default: all on this machine, only those few on a named server.',
   },
 } as const;
 
 interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
-  /** On this machine, for this user: what the shell has is what the command is meant to have. */
+  /** On this machine, for this user: the command is meant to have the shell's environment. */
   readonly isLocal: boolean;
 }
 
@@ -44,7 +44,7 @@ export function environmentOf(
   const variables = flags.env.map((text) => readVariable(text, env));
   const set = present([...files, ...variables]);
   if (flags['inherit-env'] ?? isLocal) {
-    // Exact, because a background server may have variables that this shell does not have.
+    // Inherits nothing else, because a background server may have variables that this shell does not have.
     return { envPolicy: { inherit: 'none' }, env: { ...present(Object.entries(env)), ...set } };
   }
   return { envPolicy: { inherit: 'core' }, env: set };

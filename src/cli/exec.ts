@@ -1,4 +1,4 @@
-// `sluice exec`: one command, its streams joined to ours; here, on a server, or left to one.
+// `sluice exec`: runs one command with its streams joined to ours, here or on a server, or leaves it running on a server.
 
 import { randomBytes } from 'node:crypto';
 import { isatty } from 'node:tty';
@@ -25,20 +25,20 @@ const options = {
   stream: {
     kind: 'switch',
     group: 'Streams',
-    meaning: 'For programs that talk line by line: bytes go both ways as they come, without a terminal.',
+    meaning: 'For programs that talk line by line: forward bytes both ways as they arrive, without a terminal.',
   },
-  tty: { kind: 'switch', short: 't', group: 'Streams', meaning: 'Give the command a terminal of its own.' },
+  tty: { kind: 'switch', short: 't', group: 'Streams', meaning: 'Run the command in its own terminal.' },
   interactive: {
     kind: 'switch',
     short: 'i',
     group: 'Streams',
-    meaning: 'Forward stdin also when it is a terminal. With -t and -d it is open anyway, so -it is -t.',
+    meaning: 'Forward stdin even when it is a terminal. With -t and -d it is open anyway, so -it is the same as -t.',
   },
   'detach-keys': {
     kind: 'text',
     placeholder: 'KEYS',
     group: 'Streams',
-    meaning: `With -t on a server: keys that leave the command running there; "" for none. Default: ${defaultDetachKeys}.`,
+    meaning: `With -t on a server: keys that detach and leave the command running; "" for none. Default: ${defaultDetachKeys}.`,
   },
   detach: {
     kind: 'switch',
@@ -47,7 +47,7 @@ const options = {
     meaning: 'Leave the command running on a server and print its name. Its stdin stays open for "sluice send".',
   },
   buffered: { kind: 'switch', group: 'Streams', meaning: 'Print the output when the command has ended, stdout before stderr.' },
-  json: { kind: 'switch', group: 'Streams', meaning: 'Print one JSON object when the command has ended: how, and its output.' },
+  json: { kind: 'switch', group: 'Streams', meaning: 'Print how the command ended, and its output, as one JSON object.' },
   'max-output': {
     kind: 'size',
     placeholder: 'BYTES',
@@ -59,23 +59,23 @@ const options = {
     short: 'C',
     placeholder: 'FOLDER',
     group: 'Command',
-    meaning: `Start it in this folder of the machine it runs on. ${defaultFolders}`,
+    meaning: `Folder to start the command in, on the machine it runs on. ${defaultFolders}`,
     otherNames: ['--workdir', '-w'],
   },
   ...environmentOptions,
-  arg0: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'What the program sees as its own name.' },
+  arg0: { kind: 'text', placeholder: 'NAME', group: 'Command', meaning: 'The name that the program sees as its own.' },
   name: {
     kind: 'text',
     placeholder: 'NAME',
     group: 'Command',
-    meaning: 'What "sluice ps" and the others call it. With -d, it takes the place of an ended process of this name.',
+    meaning: 'The name of the process for "sluice ps" and other commands. With -d, it replaces an ended process of this name.',
   },
   label: {
     kind: 'list',
     short: 'l',
     placeholder: 'K=V',
     group: 'Command',
-    meaning: 'File it under this: "sluice ps" shows it, and finds it with --filter label=K=V. Repeatable.',
+    meaning: 'Label the process: "sluice ps" shows the label, and --filter label=K=V selects by it. Repeatable.',
   },
   timeout: { kind: 'duration', placeholder: 'TIME', group: 'Ending', meaning: 'End it after this long; exits with 124.' },
   'idle-timeout': {
@@ -88,12 +88,12 @@ const options = {
     kind: 'duration',
     placeholder: 'TIME',
     group: 'Ending',
-    meaning: 'Between SIGTERM and SIGKILL whenever it is ended. Default: 2s.',
+    meaning: 'Time between SIGTERM and SIGKILL whenever the command is ended. Default: 2s.',
   },
   rm: {
     kind: 'switch',
     group: 'Ending',
-    meaning: 'Forget it as soon as it has ended. Without -d nothing is kept anyway, unless it is left with the detach keys.',
+    meaning: 'Forget it as soon as it has ended. Without -d nothing is kept anyway, unless you detach with the detach keys.',
   },
   ...serverOptions,
 } as const;
@@ -107,26 +107,26 @@ export const exec = defineCommand(
     name: 'exec',
     usage: '[OPTIONS] [--] COMMAND [ARG...]',
     about:
-      'Runs a command on this machine, or on a server that is named. Its output comes as it is written; stdin is forwarded unless ' +
-      'it is a terminal. When it ends, and when this program is ended in any way, nothing of it is left.',
+      'Runs a command on this machine or on a named server. Its output is printed as it is written; stdin is forwarded unless it is a ' +
+      'terminal. When the command ends, or this program is ended in any way, nothing of the command is left.',
     examples: [
       { line: 'sluice exec -- make test', meaning: 'run it here' },
       { line: 'sluice exec -t -- bash', meaning: 'in a real terminal' },
       { line: 'sluice exec --stream -- my-agent --json', meaning: 'talk to it line by line through stdin and stdout' },
       { line: 'sluice exec --timeout 30s --json -- ./check', meaning: 'at most 30 seconds, result as JSON' },
       { line: 'sluice exec -d --name web -- npm start', meaning: 'leave it running in the background' },
-      { line: 'sluice exec -d --rm --label job=7 -- ./work', meaning: 'and forget it when it has ended; filed under job' },
+      { line: 'sluice exec -d --rm --label job=7 -- ./work', meaning: 'label it, and forget it when it has ended' },
       { line: 'sluice exec --via "ssh host" -- uname -a', meaning: 'on another machine' },
     ],
     options,
     operands: 'command',
     notes: [
-      'Signals sent to this program reach the command and everything in its group, except those it was started to ignore, as after nohup: ' +
-        'such a signal neither ends this program nor reaches the command, which ignores it as well when it runs here.',
-      'When the connection to a server is lost for more than a second, a line on stderr says so, and for how long it is tried to come back; ' +
-        'see --reconnect. When the server has stopped, this program ends at once.',
-      'Exit status: the command’s own; 128+N when signal N ended it; 124 when its time was up; 125 when Sluice itself failed, as ' +
-        'when the server is lost, or stdin or stdout fails; 126 when the program cannot be executed; 127 when it does not exist; 141 when our stdout has lost its reader.',
+      'Signals sent to this program reach the command and everything in its group, except those that this program was started to ignore, ' +
+        'as after nohup: such a signal neither ends this program nor reaches the command, and a command that runs here ignores it too.',
+      'When the connection to a server is lost for more than a second, a line on stderr says so, and for how long Sluice tries to ' +
+        'reconnect; see --reconnect. When the server has stopped, this program ends at once.',
+      'Exit status: the command’s own; 128+N when signal N ended it; 124 when it timed out; 125 when Sluice itself, the server, stdin or ' +
+        'stdout failed; 126 when the program cannot be executed; 127 when it does not exist; 141 when stdout has lost its reader.',
     ],
   },
   run,
@@ -149,9 +149,9 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const place = { isLocal: server === undefined, cwd };
   const start = { argv: operands, io, restartable: mayOutlive, ...startOptions(flags, place) };
   const started = await client.start(start).catch(notStarted);
-  if (started instanceof ExecError) return await tellNotStarted(started, flags);
+  if (started instanceof ExecError) return await reportNotStarted(started, flags);
   await using child = started;
-  keepHeapSmall(); // not before: it costs what is still to be loaded its code cache, 5 ms
+  keepHeapSmall(); // not earlier: modules loaded after this miss the code cache, which costs 5 ms
   if (flags.detach) {
     await leave(child, flags, streams);
     await print(`${child.id}\n`);
@@ -166,16 +166,16 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   switch (parting) {
     case 'detached':
       await streams.tidy();
-      raw?.[Symbol.dispose](); // a line of ours is for the terminal as it was
+      raw?.[Symbol.dispose](); // our own message needs the terminal out of raw mode
       await leave(child, flags, streams);
-      await streams.tell(detachedText(child.id, flags));
+      await streams.notify(detachedText(child.id, flags));
       return 0;
     case 'ended': {
       const ending = await child.closed;
       if (ending.kind !== 'code') await streams.tidy();
       if (kept !== undefined) await printKept(ending, kept.result(), { json: flags.json, streams });
-      if (ending.kind === 'lost') await streams.tell(await lossText(client));
-      if (ending.reason === 'disconnected') await streams.tell('the server has stopped, and has ended the command');
+      if (ending.kind === 'lost') await streams.notify(await lossText(client));
+      if (ending.reason === 'disconnected') await streams.notify('the server has stopped, and has ended the command');
       return exitStatus(ending);
     }
   }
@@ -190,21 +190,21 @@ function refuseContradictions(flags: ExecFlags, operands: readonly string[], ser
   if (one !== undefined && other !== undefined && !isBothFormat)
     throw new UsageError(`--${one} and --${other} exclude each other`);
   if (flags.stream && isatty(0)) {
-    throw new UsageError('--stream is for programs, and stdin is a terminal; use -t for a terminal, or leave --stream out');
+    throw new UsageError('--stream is for programs, but stdin is a terminal; use -t for a terminal, or leave out --stream');
   }
   if (flags['max-output'] !== undefined && !flags.buffered && !flags.json) {
-    throw new UsageError('--max-output needs --buffered or --json beside it');
+    throw new UsageError('--max-output needs --buffered or --json');
   }
   if (flags['detach-keys'] !== undefined && (!flags.tty || server?.kind !== 'address')) {
-    throw new UsageError('--detach-keys needs -t and a server that goes on without us: name one with --connect, or use -d');
+    throw new UsageError('--detach-keys needs -t and a server that outlives this program: name one with --connect, or use -d');
   }
   if (flags.detach && server?.kind === 'launched') {
-    throw new UsageError('-d needs a server that goes on without us, and one launched with --via ends with us; use --connect');
+    throw new UsageError('-d needs a server that outlives this program, and one launched with --via does not; use --connect');
   }
 }
 
 async function openClient(flags: ExecFlags, server: NamedServer | undefined, streams: OwnStreams): Promise<Client> {
-  if (server !== undefined) return openServer(server, flags, (text) => void streams.tell(text));
+  if (server !== undefined) return openServer(server, flags, (text) => void streams.notify(text));
   if (flags.detach) return (await import('./serve/daemon.js')).needDaemon();
   const surroundings = { cwd: localFolder(flags.cwd), env: process.env };
   const { connectInProcess } = await import('../local/index.js');
@@ -239,10 +239,10 @@ function startOptions(flags: ExecFlags, { isLocal, cwd }: Place): StartOptions {
   };
 }
 
-/** Lets it outlive us. */
+/** Lets the process outlive us. */
 async function leave(child: ProcessHandle, { rm }: ExecFlags, streams: OwnStreams): Promise<void> {
   const { replaced } = await child.release({ replace: 'ended', ...(rm ? { keepMs: 0 } : {}) });
-  if (replaced) await streams.tell(`replaced ${child.id}, which had ended`);
+  if (replaced) await streams.notify(`replaced ${child.id}, which had ended`);
 }
 
 function keysOf(flags: ExecFlags): DetachKeys {
@@ -258,17 +258,17 @@ async function printKept(
   for (const name of ['stdout', 'stderr'] as const) {
     const { bytes, droppedBytes } = kept[name];
     await streams.write(name, bytes);
-    if (droppedBytes > 0) await streams.tell(`${droppedBytes} bytes of ${name} were dropped; see --max-output`);
+    if (droppedBytes > 0) await streams.notify(`${droppedBytes} bytes of ${name} were dropped; see --max-output`);
   }
 }
 
-/** A command that cannot be started has an exit status of its own; everything else is for the caller. */
+/** A command that cannot be started has its own exit status; any other error is left to the caller. */
 function notStarted(error: unknown): ExecError<'spawnFailed'> {
   if (isExecError(error, 'spawnFailed')) return error;
   throw error;
 }
 
-async function tellNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): Promise<number> {
+async function reportNotStarted(error: ExecError<'spawnFailed'>, { json }: ExecFlags): Promise<number> {
   const status = failureStatus(error.data.failure);
   await (json ? print(notStartedJson(error, status)) : complain(error.message));
   return status;

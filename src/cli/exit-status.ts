@@ -1,4 +1,4 @@
-// How an ending looks to a shell.
+// The exit statuses that a shell sees.
 
 import { constants } from 'node:os';
 import type { Ending, SpawnFailure } from '../protocol/index.js';
@@ -6,10 +6,10 @@ import type { Ending, SpawnFailure } from '../protocol/index.js';
 /** Sluice itself could not do what was asked: wrong usage, a server that is lost or refuses, output that cannot be written. */
 export const ownFailure = 125;
 
-/** As timeout(1) has it. */
+/** As in timeout(1). */
 export const timedOut = 124;
 
-/** As if SIGPIPE had ended us: the reader of our stdout has gone. */
+/** As if SIGPIPE had ended us: the reader of our stdout is gone. */
 export const stdoutGone = 141;
 
 export function exitStatus(ending: Ending): number {
@@ -24,7 +24,7 @@ export function exitStatus(ending: Ending): number {
   }
 }
 
-/** Of a command that never ran. */
+/** For a command that never ran. */
 export function failureStatus(failure: SpawnFailure): number {
   switch (failure) {
     case 'programNotFound':

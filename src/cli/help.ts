@@ -1,20 +1,20 @@
-// `sluice help` and --help: one command or all of them, made from the same manuals as the man page. Examples come first.
+// `sluice help` and --help: explains one command or lists all, from the same manuals as the man page. Examples come first.
 
 import { type Manual, type Option, type Options, UsageError, defineCommand, placeholderOf } from './command.js';
 import { type CommandEntry, commandGroups, commands, findCommand } from './commands.js';
 import { print } from './own-output.js';
 
-/** Columns a terminal has at least. */
+/** Columns that every terminal is assumed to have. */
 const width = 100;
 
-/** Longest example that leaves room for its meaning beside it. */
+/** Longest example that leaves room for its meaning next to it. */
 const exampleColumns = 60;
 
 export const help = defineCommand(
   {
     name: 'help',
     usage: '[COMMAND]',
-    about: 'Explains a command, or lists them.',
+    about: 'Explains a command, or lists all commands.',
     examples: [{ line: 'sluice help exec', meaning: 'the same as sluice exec --help' }],
     options: {},
     operands: 'commands',
@@ -48,12 +48,12 @@ export function overview(entries: readonly CommandEntry[]): string {
     examplesText([
       { line: 'sluice exec -- make test', meaning: 'run a command here' },
       { line: 'sluice exec -t -- bash', meaning: 'in a real terminal' },
-      { line: 'sluice exec -d --name web -- npm start', meaning: 'keep it running after this shell' },
+      { line: 'sluice exec -d --name web -- npm start', meaning: 'keep it running after this shell exits' },
       { line: 'sluice logs -f web', meaning: 'see what it prints' },
       { line: 'sluice kill web', meaning: 'end it and everything it started' },
     ]),
     ...groups,
-    '"sluice COMMAND --help" tells more. --version prints the version.',
+    '"sluice COMMAND --help" explains a command. --version prints the version.',
   ].join('\n\n')}\n`;
 }
 
@@ -82,7 +82,7 @@ function describeOption([name, option]: [string, Option]): string[] {
   return [spelled.padEnd(column) + first.trimStart(), ...rest];
 }
 
-/** Meanings in a column of their own; below a line that is too long for that. */
+/** Puts meanings in a second column, or below a line that is too long for that. */
 function examplesText(examples: Manual['examples']): string {
   const longest = Math.max(...examples.map(({ line }) => line.length).filter((length) => length <= exampleColumns), 0);
   return examples
@@ -93,7 +93,7 @@ function examplesText(examples: Manual['examples']): string {
     .join('\n');
 }
 
-/** Words in lines of at most `width`, each indented. */
+/** Wraps words into indented lines of at most `width`. */
 function fill(text: string, indent: number): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

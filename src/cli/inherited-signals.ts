@@ -1,7 +1,7 @@
-// Signals that this program was started to ignore, as nohup and a shell's "&" do it. Node forgets them before any script runs, so the
-// shell at the head of the program hands them on. Such a signal is neither passed to a command nor the end of us.
+// Signals that this program was started to ignore, as nohup and a shell's "&" arrange. Node resets them before any script runs, so the
+// shell script at the head of the program passes them on. Such a signal is neither forwarded to a command nor does it end us.
 
-/** Named in sluice.cjs, without their SIG. Others, such as SIGCHLD, Sluice needs for itself. */
+/** Also listed in sluice.cjs, without SIG. Sluice needs others, such as SIGCHLD, for itself. */
 const inheritable = [
   'SIGHUP',
   'SIGINT',
@@ -17,7 +17,7 @@ const inheritable = [
 
 const variable = 'SLUICE_IGNORED_SIGNALS';
 
-/** Ignores them again, and takes the variable out of the environment, which is for commands. Call before anything is started. */
+/** Ignores them again, and removes the variable from the environment that commands inherit. Call before anything is started. */
 export function ignoreInherited(env: NodeJS.ProcessEnv): void {
   const names = env[variable]?.split(' ') ?? [];
   delete env[variable];
@@ -31,16 +31,16 @@ export function ignoredSignals(): NodeJS.Signals[] {
 /** Calls the listener with each of these signals that is not ignored, until disposed. */
 export function onSignals(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): Disposable {
   const ignored = ignoredSignals();
-  const heard = signals.filter((signal) => !ignored.includes(signal));
-  for (const signal of heard) process.on(signal, listener);
+  const watched = signals.filter((signal) => !ignored.includes(signal));
+  for (const signal of watched) process.on(signal, listener);
   return {
     [Symbol.dispose]() {
-      for (const signal of heard) process.off(signal, listener);
+      for (const signal of watched) process.off(signal, listener);
     },
   };
 }
 
-/** A command that runs this one with the same signals ignored: Node starts every child with none. */
+/** Wraps a command so that it runs with the same signals ignored: Node starts every child with none ignored. */
 export function ignoringTheSame(command: readonly [string, ...string[]]): readonly [string, ...string[]] {
   const names = ignoredSignals().map((signal) => signal.slice('SIG'.length));
   return names.length === 0 ? command : ['/bin/sh', '-c', `trap '' ${names.join(' ')}; exec "$@"`, 'sh', ...command];

@@ -1,10 +1,10 @@
-// Our streams and a process's, joined: what arrives on stdin goes there, what it writes comes here.
+// Joins our streams to a process's: forwards our stdin to it, and its output to us.
 
 import type { ProcessHandle } from '../client/index.js';
 import { isExecError } from '../protocol/index.js';
 import type { DetachKeys } from './detach-keys.js';
 import { onSignals } from './inherited-signals.js';
-import { inputFailure, letGoOfInput, openInput } from './own-input.js';
+import { inputFailure, releaseInput, openInput } from './own-input.js';
 import type { OutputSink } from './output-sink.js';
 import type { SignalRelay } from './signal-relay.js';
 
@@ -14,7 +14,7 @@ export interface JoinOptions {
   /** What the end of our stdin means for the process. */
   readonly atEnd: 'closeStdin' | 'detach' | 'nothing';
   readonly detachKeys?: DetachKeys | undefined;
-  /** Where signals go; without it they mean us, and the process goes on. */
+  /** Forwards signals to the process; without it they make us detach, and the process keeps running. */
   readonly signals?: SignalRelay | undefined;
   readonly sink: OutputSink;
 }
@@ -25,12 +25,12 @@ const leavingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const ctrlC = 0x03;
 
-/** Input on its way to the process before ours is held back: enough to keep a fast reader busy. */
+/** Input in flight to the process before we stop reading ours: enough to keep a fast reader busy. */
 const inFlightBytes = 256 * 1024;
 
 /**
- * Resolves when nothing more can come from the process, or it is to go on without us. Rejects when our stdin cannot be read or the sink
- * cannot take the output; what becomes of the process then is for the caller.
+ * Resolves when the output of the process has ended, or when we detach from it. Rejects when our stdin cannot be read or the sink cannot
+ * take the output; the caller then decides what becomes of the process.
  */
 export async function joinStreams(child: ProcessHandle, options: JoinOptions): Promise<Parting> {
   const leaving = new AbortController();
@@ -43,7 +43,7 @@ export async function joinStreams(child: ProcessHandle, options: JoinOptions): P
       forwardOutput(child, options.sink).then(resolve, reject);
     });
   } finally {
-    if (options.stdin !== 'none') letGoOfInput();
+    if (options.stdin !== 'none') releaseInput();
   }
 }
 
@@ -58,7 +58,7 @@ interface Exits {
   readonly fail: (error: Error) => void;
 }
 
-/** At the pace the command reads; what is typed after it stopped reading goes nowhere. */
+/** Reads at the pace of the command; input typed after it has stopped reading goes nowhere. */
 function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: JoinOptions, { leave, fail }: Exits): void {
   const stdin = openInput();
   let waitingBytes = 0;
@@ -70,19 +70,19 @@ function readStdin(child: ProcessHandle, { stdin: use, atEnd, detachKeys }: Join
         waitingBytes -= bytes.length;
         if (status === 'accepted' && waitingBytes < inFlightBytes) stdin.resume();
       },
-      () => stdin.pause(), // the process has gone; its ending is reported
+      () => stdin.pause(), // the process is gone, and its ending is reported elsewhere
     );
   };
-  // A server that cannot end stdin, as Codex's own: the command would wait for it for ever.
+  // With a server that cannot close stdin, such as Codex's own, the command would wait for its end forever.
   const failIfRefused = (error: unknown) => isExecError(error, 'invalidRequest') && fail(error);
   const end = () => {
     if (atEnd === 'detach') leave();
-    else if (atEnd === 'closeStdin') child.closeStdin().catch(failIfRefused); // otherwise the same
+    else if (atEnd === 'closeStdin') child.closeStdin().catch(failIfRefused); // on other errors the process is gone, as above
   };
   stdin.on('data', (piece: Buffer) => {
     const { bytes, isDetached } = detachKeys?.push(piece) ?? { bytes: piece, isDetached: false };
     if (use === 'forward' && bytes.length > 0) forward(bytes);
-    // In raw mode Ctrl-C is a key like any other, and a watcher has no other use for it.
+    // In raw mode Ctrl-C is a key like any other, and a watching client has no other use for it.
     if (isDetached || (use === 'watch' && piece.includes(ctrlC))) leave();
   });
   stdin.on('end', end);

@@ -1,4 +1,4 @@
-// Names of keys -> the bytes a terminal sends for them.
+// Translates key names into the bytes that a terminal sends for them.
 
 import { UsageError } from './command.js';
 

@@ -16,16 +16,16 @@ const options = {
     short: 's',
     placeholder: 'SIGNAL',
     meaning:
-      'Send this signal to the process and its group, as in -s INT, and do nothing else; -INT and -2 are the same. KILL is --force.',
+      'Send this signal to the process and its group, as in -s INT, and do nothing else; -INT and -2 do the same. KILL means --force.',
     alone: new RegExp(`^(?:\\d+|(?:SIG)?(?:${signalNames.join('|')}))$`, 'i'),
   },
-  force: { kind: 'switch', short: 'f', meaning: 'SIGKILL at once, without asking first.' },
+  force: { kind: 'switch', short: 'f', meaning: 'Send SIGKILL at once, without SIGTERM first.' },
   grace: {
     kind: 'duration',
     placeholder: 'TIME',
-    meaning: 'Between SIGTERM and SIGKILL; else what the process was started with.',
+    meaning: 'Time between SIGTERM and SIGKILL. Default: what the process was started with.',
   },
-  all: { kind: 'switch', meaning: 'Every process that runs.' },
+  all: { kind: 'switch', meaning: 'Choose every running process.' },
   ...serverOptions,
 } as const;
 
@@ -34,7 +34,7 @@ export const kill = defineCommand(
     name: 'kill',
     usage: '[OPTIONS] [-SIGNAL] NAME...',
     about:
-      'Ends processes and everything they started: SIGTERM, then SIGKILL after the grace. Comes back when they are gone, and that was checked.',
+      'Ends processes and everything they started: SIGTERM, then SIGKILL after the grace period. Returns when they are verifiably gone.',
     examples: [
       { line: 'sluice kill web', meaning: 'end it' },
       { line: 'sluice kill --force --all', meaning: 'end everything, now' },
@@ -43,7 +43,7 @@ export const kill = defineCommand(
     ],
     options,
     operands: 'processes',
-    notes: ['Exit status: 0 when all of them are gone, or got the signal; 1 when one had ended before.'],
+    notes: ['Exit status: 0 when all of them are gone, or got the signal; 1 when one had already ended.'],
   },
   async ({ flags, operands }) => {
     if (operands.length === 0 && !flags.all) throw new UsageError('kill needs a process, as in: sluice kill NAME; or --all');
@@ -52,7 +52,7 @@ export const kill = defineCommand(
       throw new UsageError('--signal sends one signal and nothing else; leave --force and --grace out');
     }
     const signal = flags.signal === undefined ? undefined : signalOf(flags.signal);
-    // No process can refuse SIGKILL, so the user wants it gone, with all that it started.
+    // No process can refuse SIGKILL, so the user wants it gone, with everything it started.
     const order = signal === 'SIGKILL' ? { ...flags, signal: undefined, force: true } : { ...flags, signal };
     await using client = await requireServer(flags);
     const processes = await client.list({ scope: 'all' });
@@ -64,13 +64,13 @@ export const kill = defineCommand(
   },
 );
 
-/** Whether it still ran. The end is asked for first, because a process that is not kept is forgotten as soon as it has closed. */
+/** Resolves to whether it still ran. `closed` is requested first, because a process that is not kept is forgotten once it has closed. */
 export async function endAndWait(handle: ProcessHandle, how: TerminateOptions): Promise<boolean> {
   const [, isDone] = await Promise.all([handle.closed, handle.terminate(how)]);
   return isDone;
 }
 
-/** By name or by its number on this machine. */
+/** Finds a signal by its name, or by its number on this machine. */
 function signalOf(text: string): string {
   const numbers: Readonly<Record<string, number>> = constants.signals;
   const name =
@@ -87,6 +87,6 @@ async function end(client: Client, status: ProcessStatus, flags: Flags<typeof op
       ? await endAndWait(handle, grace === undefined ? {} : { forceAfterMs: grace })
       : await handle.signal(flags.signal);
   if (isDone) return 'done';
-  await complain(`${status.processId} has ended already`);
+  await complain(`${status.processId} has already ended`);
   return 'alreadyEnded';
 }

@@ -1,13 +1,13 @@
-// Labels: what users file processes under. They are part of the metadata, so every client can set and read them.
+// Labels, by which users group processes. They are part of the metadata, so every client can set and read them.
 
 import type { ProcessStatus } from '../protocol/index.js';
 import { UsageError } from './command.js';
 
-/** Labels of one process, and characters of each: a row of a table, not a store. */
+/** Most labels of one process, and most characters of each: they are for a table row, not for storing data. */
 const maxLabels = 64;
 const maxLabelLength = 256;
 
-/** `k=v`; a key alone has an empty value. The last one of a key counts. */
+/** `k=v`; a key alone has an empty value. The last value of a key wins. */
 export function parseLabels(texts: readonly string[]): Record<string, string> {
   if (texts.length > maxLabels) throw new UsageError(`--label can be given ${maxLabels} times at most, got ${texts.length}`);
   return Object.fromEntries(texts.map(parseLabel));
@@ -20,7 +20,7 @@ function parseLabel(text: string): [string, string] {
   throw new UsageError(`--label must have at most ${maxLabelLength} characters, got ${text.length}`);
 }
 
-/** Those of a process, whichever client has started it. What is no text in the metadata is no label. */
+/** The labels of a process, whichever client started it. Values in the metadata that are not strings are ignored. */
 export function labelsOf({ metadata }: ProcessStatus): [string, string][] {
   const labels = metadata?.['labels'];
   if (typeof labels !== 'object' || labels === null) return [];

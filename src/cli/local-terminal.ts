@@ -1,11 +1,11 @@
-// The terminal the user sits at: raw while a command has it, restored on every way out, its size passed on.
+// The user's own terminal: raw while a command uses it, restored on every way out, its size forwarded.
 
 import { spawnSync } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { ProcessHandle } from '../client/index.js';
 import type { Size } from '../protocol/index.js';
 
-/** What a terminal has when ours is none, as in a script. */
+/** The size to use when our stdout is not a terminal, as in a script. */
 const fallbackSize = { rows: 24, cols: 80 };
 
 export class LocalTerminal {
@@ -14,14 +14,14 @@ export class LocalTerminal {
     return rows > 0 && columns > 0 ? { rows, cols: columns } : fallbackSize;
   }
 
-  /** Keys go to the command one by one, and its output comes through untouched, until disposed. */
+  /** Makes the terminal pass on keys one by one and print the command's output unchanged, until disposed. */
   raw(): Disposable {
     if (!isatty(0)) return { [Symbol.dispose]() {} };
     const restore = () => void process.stdin.setRawMode(false);
     const enter = () => {
-      restore(); // after a stop in the background the terminal is as the shell left it
+      restore(); // after we were stopped, the terminal is as the shell left it
       process.stdin.setRawMode(true);
-      // Node's raw mode goes on turning line feeds into CR LF, which the command's own terminal has done already.
+      // Node's raw mode still turns line feeds into CR LF, which the command's own terminal has already done.
       spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
     };
     enter();
@@ -38,7 +38,7 @@ export class LocalTerminal {
 
   /** Gives the command's terminal the size of ours, now and whenever it changes, until disposed. */
   lendSize(child: ProcessHandle): Disposable {
-    const lend = () => void child.resize(this.size).catch(() => {}); // ended meanwhile, or its server has: told elsewhere
+    const lend = () => void child.resize(this.size).catch(() => {}); // it or its server has ended: reported elsewhere
     if (process.stdout.isTTY) lend();
     process.stdout.on('resize', lend);
     return {

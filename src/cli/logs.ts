@@ -1,4 +1,4 @@
-// `sluice logs`: what a process wrote, as far as it is retained, and what it writes.
+// `sluice logs`: prints the retained output of a process, and what it writes afterwards.
 
 import type { Client, ProcessHandle } from '../client/index.js';
 import type { Chunk, ProcessStatus } from '../protocol/index.js';
@@ -10,22 +10,22 @@ import { type ByteFilter, filterFor } from './plain-text.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
 import { lossText, serverOptions } from './server-options.js';
 
-/** Asked for in one go. */
+/** Requested at a time. */
 const pageBytes = 256 * 1024;
 
 const options = {
-  follow: { kind: 'switch', short: 'f', meaning: 'Go on with what it writes, until it ends.' },
+  follow: { kind: 'switch', short: 'f', meaning: 'Keep printing what the process writes, until it ends.' },
   tail: {
     kind: 'number',
     short: 'n',
     placeholder: 'LINES',
-    meaning: 'Begin with the last lines only; -20 is the same as -n 20.',
+    meaning: 'Start with the last LINES lines; -20 is the same as -n 20.',
     alone: /^\d+$/,
     otherNames: ['--lines'],
   },
-  'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Begin after this sequence number.' },
-  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
-  raw: { kind: 'switch', meaning: 'Leave all escape sequences in, wherever the output goes.' },
+  'since-seq': { kind: 'number', placeholder: 'SEQ', meaning: 'Start after this sequence number.' },
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this stream. A terminal’s output counts as stdout.' },
+  raw: { kind: 'switch', meaning: 'Keep all escape sequences, wherever the output goes.' },
   ...serverOptions,
 } as const;
 
@@ -37,7 +37,7 @@ interface Piece extends Pick<Chunk, 'stream'> {
   readonly droppedBytes: number;
 }
 
-/** The last number printed, and the bytes up to it where they are known. */
+/** The last sequence number printed, and the number of bytes up to it if known. */
 interface Cursor {
   readonly afterSeq: number;
   readonly afterBytes?: number;
@@ -48,11 +48,11 @@ export const logs = defineCommand(
     name: 'logs',
     usage: '[OPTIONS] NAME',
     about:
-      'Prints what a process wrote, as far as it is retained, running or ended. Where something is missing, a line says how much. ' +
-      'Escape sequences are left out unless the output is a terminal; there only those are that ask the terminal for an answer.',
+      'Prints the retained output of a process, running or ended. Where output is missing, a line says how much. Escape sequences are ' +
+      'removed unless stdout is a terminal; there, only those that ask the terminal for an answer are removed.',
     examples: [
       { line: 'sluice logs web', meaning: 'everything' },
-      { line: 'sluice logs -f -n 20 web', meaning: 'the last 20 lines, then what comes' },
+      { line: 'sluice logs -f -n 20 web', meaning: 'the last 20 lines, then new output' },
       { line: 'sluice logs --stream stderr web | grep -i error', meaning: 'search' },
     ],
     options,
@@ -85,7 +85,7 @@ async function printLog(client: Client, status: ProcessStatus, flags: LogFlags):
   await printer.end();
 }
 
-/** What comes after the cursor, until the process has closed. */
+/** The output after the cursor, until the process has closed. */
 async function* present(
   client: Client,
   status: ProcessStatus,
@@ -104,7 +104,7 @@ async function* present(
   if ((await handle.closed).reason === 'serverLost') throw new Error(await lossText(client));
 }
 
-/** What is retained after the cursor, up to `lastSeq`. Returns where it stopped. */
+/** The retained output after the cursor, up to `lastSeq`. Returns where it stopped. */
 async function* past(
   handle: ProcessHandle,
   { cursor, lastSeq }: { readonly cursor: Cursor; readonly lastSeq: number },
@@ -144,7 +144,7 @@ async function collected(reading: AsyncGenerator<Piece, Cursor>): Promise<{ piec
   }
 }
 
-/** The pieces that the last lines are made of. A last line without its line feed counts too. */
+/** The pieces that make up the last lines. A last line without a line feed counts too. */
 function lastLines(pieces: readonly Piece[], lines: number): Piece[] {
   const kept: Piece[] = [];
   let missing = lines;

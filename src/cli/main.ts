@@ -31,14 +31,14 @@ async function statusOf(error: unknown): Promise<number> {
   return ownFailure;
 }
 
-/** A fault of our own is told in one line too. A server has a log for it, and listens itself. */
+/** Reports an internal fault in one line too. A server has its own listener, which writes to its log. */
 async function endWithFault(error: Error): Promise<void> {
   if (process.listenerCount('uncaughtException') === 1) process.exit(await statusOf(error));
 }
 
 process.on('uncaughtException', (error) => void endWithFault(error));
 
-/** Sets the exit status of the process: a failure until the command has returned its own, so that one that never returns is no success. */
+/** Sets the exit status: failure until the command has returned its own, so that a command that never returns does not count as success. */
 async function run(): Promise<void> {
   process.exitCode = ownFailure;
   try {

@@ -1,11 +1,11 @@
-// What becomes of a process's output: printed at once, or kept for the end.
+// Where a process's output goes: printed at once, or kept until the end.
 
 import { type CollectedStream, OutputCollector, type OutputChunk } from '../client/index.js';
 import { complain, print, printError } from './own-output.js';
 import { ProgramModes } from './program-modes.js';
 import type { QueryFilter } from './query-filter.js';
 
-/** Where a process's output goes, at the pace of whatever takes it. */
+/** Takes a process's output, at the pace of its destination. */
 export interface OutputSink {
   /** Rejects when the chunk cannot be passed on. */
   take(chunk: OutputChunk): Promise<void>;
@@ -13,19 +13,19 @@ export interface OutputSink {
 
 export interface OwnStreamsOptions {
   /**
-   * Which of the process's queries our terminal gets to answer: those that it asks now, or none, where the answers would not reach it.
-   * Those that it asked before are left out either way.
+   * Which of the process's queries our terminal gets to answer: live ones, or none when the answers would not reach the process. Queries
+   * in replayed output are removed either way.
    */
   readonly queries: 'live' | 'none';
 }
 
-/** To our own stdout and stderr, at once. */
+/** Writes to our own stdout and stderr at once. */
 export class OwnStreams implements OutputSink {
   readonly #queries: OwnStreamsOptions['queries'];
-  /** For each stream of which old output was shown in a terminal. */
+  /** One for each stream whose replayed output was shown on a terminal. */
   readonly #filters = new Map<OutputChunk['stream'], QueryFilter>();
   readonly #modes = new ProgramModes();
-  /** What stands before our next line on stderr did not end its own. */
+  /** The line before our next message on stderr is unfinished. */
   #isLineBegun = false;
 
   constructor({ queries }: OwnStreamsOptions = { queries: 'live' }) {
@@ -54,21 +54,21 @@ export class OwnStreams implements OutputSink {
     await (name === 'stdout' ? print(output) : printError(output));
   }
 
-  /** A message of ours, on a line of its own whatever the command has written. */
-  async tell(text: string): Promise<void> {
+  /** Prints our own message on a separate line, whatever the command has written. */
+  async notify(text: string): Promise<void> {
     await this.#beginLine();
     await complain(text, this.#lineEnd);
   }
 
-  /** Switches off what a program that goes on without us, or had no time to tidy up, has switched on in our terminal. */
+  /** Resets the terminal modes set by a program that keeps running without us or had no time to reset them. */
   async tidy(): Promise<void> {
     await this.write('stdout', this.#modes.undo());
   }
 
-  /** An unfinished sequence at the very end is never shown: it would take the next prompt for its rest. */
+  /** An unfinished sequence at the very end is never shown: the terminal would read the next prompt as part of it. */
   async #withoutOldQueries({ stream, bytes, isReplayed = false }: OutputChunk): Promise<Uint8Array> {
     if (!isReplayed && this.#queries === 'live') {
-      const held = this.#heldBack(stream); // its rest is live, and so is the query that it may be
+      const held = this.#heldBack(stream); // the rest of the sequence is live, so a query would be live too
       return held.length === 0 ? bytes : Buffer.concat([held, bytes]);
     }
     const filter = this.#filters.get(stream) ?? new (await import('./query-filter.js')).QueryFilter();
@@ -86,7 +86,7 @@ export class OwnStreams implements OutputSink {
     await printError(this.#lineEnd);
   }
 
-  /** A terminal in raw mode does not return the carriage by itself; in any other mode one more return does nothing. */
+  /** A terminal in raw mode needs an explicit carriage return; in any other mode an extra one does nothing. */
   get #lineEnd(): '\n' | '\r\n' {
     return process.stderr.isTTY ? '\r\n' : '\n';
   }
@@ -94,7 +94,7 @@ export class OwnStreams implements OutputSink {
 
 const lineFeed = 0x0a;
 
-/** Kept until the end, bounded. */
+/** Keeps output until the end, up to a limit. */
 export class KeptOutput implements OutputSink {
   readonly #stdout: OutputCollector;
   readonly #stderr: OutputCollector;

@@ -1,4 +1,4 @@
-// Our own stdin: what cannot be read is never taken for its end.
+// Our own stdin. A failed read is never mistaken for the end of input.
 
 import { fstatSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { devNull } from 'node:os';
 import type { Readable } from 'node:stream';
 import { StreamFailure } from './own-output.js';
 
-/** Throws for a folder, which Node would show as an empty stdin. */
+/** Throws for a folder, which Node would present as an empty stdin. */
 export function requireReadableInput(): void {
   if (fstatSync(0).isDirectory()) throw new Error('cannot read stdin: it is a folder');
 }
@@ -17,8 +17,8 @@ export function openInput(): typeof process.stdin {
 }
 
 /**
- * A read of stdin has failed. Undefined where that is the end of the input and no failure: a terminal that went away, and the null device
- * opened for writing only, which `nohup` gives a program that is started at a terminal.
+ * Explains a failed read of stdin. Undefined when it is just the end of input: a terminal that went away, or the null device opened for
+ * writing only, which `nohup` gives a program that is started at a terminal.
  */
 export function inputFailure(error: Error): StreamFailure | undefined {
   const code = 'code' in error ? error.code : undefined;
@@ -30,7 +30,7 @@ function isNullDevice(): boolean {
   return fstatSync(0).rdev === statSync(devNull).rdev;
 }
 
-/** What is read of stdin, up to its end. */
+/** Passes on the pieces of stdin up to its end. */
 export async function* untilEnd<T>(pieces: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* pieces;
@@ -40,9 +40,9 @@ export async function* untilEnd<T>(pieces: AsyncIterable<T>): AsyncGenerator<T> 
   }
 }
 
-/** A read on it would keep us alive. A terminal stays open: what was changed about it is yet to be put right. */
-export function letGoOfInput(): void {
-  const stdin: Readable = process.stdin; // a file's is no socket, whatever its type says
+/** Stops reading stdin, since a pending read would keep us alive. A terminal stays open, because its mode has yet to be restored. */
+export function releaseInput(): void {
+  const stdin: Readable = process.stdin; // for a file it is not a socket, whatever its type says
   stdin.pause();
   if (stdin instanceof Socket) stdin.unref();
   else stdin.destroy();

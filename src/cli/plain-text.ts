@@ -1,4 +1,4 @@
-// Terminal output -> what can be read without a terminal: no escape sequences, plain line ends. Works on bytes, so that a
+// Turns terminal output into plain text: no escape sequences, plain line ends. Works on bytes, so that a
 // character or a sequence split over two chunks stays whole.
 
 const esc = 0x1b;
@@ -7,10 +7,10 @@ const cr = 0x0d;
 const lf = 0x0a;
 const backslash = 0x5c;
 
-/** Where in a sequence the last byte was: `string` is the text of a title or the like, up to its end mark. */
+/** Where in a sequence the last byte was: `string` is the text of a title or the like, up to its terminator. */
 type State = 'text' | 'cr' | 'escape' | 'intermediate' | 'csi' | 'string' | 'stringEscape';
 
-/** Makes bytes fit for where they go. What it holds back of one piece comes with the next one, or at the end. */
+/** Adapts bytes to their destination. What it holds back of one piece is returned with the next one, or at the end. */
 export interface ByteFilter {
   push(bytes: Uint8Array): Uint8Array;
   end(): Uint8Array;
@@ -25,7 +25,7 @@ export class PlainText implements ByteFilter {
     return Uint8Array.from(kept);
   }
 
-  /** A carriage return that nothing followed. */
+  /** Returns a carriage return that nothing followed. */
   end(): Uint8Array {
     const rest = this.#state === 'cr' ? Uint8Array.of(cr) : new Uint8Array();
     this.#state = 'text';
@@ -35,7 +35,7 @@ export class PlainText implements ByteFilter {
   #read(byte: number, kept: number[]): void {
     switch (this.#state) {
       case 'cr':
-        // Some programs, and terminals in terminals, write more than one before the line feed.
+        // Some programs, and nested terminals, write more than one before the line feed.
         if (byte === cr) return;
         this.#state = 'text';
         if (byte !== lf) kept.push(cr);
@@ -73,8 +73,8 @@ function afterEscape(byte: number): State {
 }
 
 /**
- * For output of the past on our stdout: plain text, or, in a terminal, everything but what asks it. The answers would be typed into
- * the user's shell. With `raw` everything.
+ * The filter for past output on our stdout: plain text or, on a terminal, everything except queries, whose answers would be typed into
+ * the user's shell. Undefined with `raw`.
  */
 export async function filterFor({ raw }: { readonly raw: boolean }): Promise<(() => ByteFilter) | undefined> {
   if (raw) return undefined;

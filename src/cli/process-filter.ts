@@ -1,4 +1,4 @@
-// `sluice ps --filter`: which processes are shown.
+// `sluice ps --filter`: selects which processes are shown.
 
 import type { ProcessStatus } from '../protocol/index.js';
 import { UsageError } from './command.js';
@@ -7,8 +7,8 @@ import { labelsOf } from './labels.js';
 type Filter = (process: ProcessStatus) => boolean;
 
 /**
- * Each text is KEY=VALUE. All labels that are asked for must be there; of several states or names one is enough. Throws a UsageError
- * for any other key.
+ * Each text is KEY=VALUE. A process must have all the labels, one of the states and one of the names. Throws a UsageError for any other
+ * key.
  */
 export function parseFilters(texts: readonly string[]): Filter {
   const given = texts.map((text) => {
@@ -40,7 +40,7 @@ function byStatus(status: string): Filter {
   return ({ state }) => (state === 'running') === (status === 'running');
 }
 
-/** Exactly, except that a star stands for any characters. */
+/** Matches exactly, except that a star matches any characters. */
 function byName(pattern: string): Filter {
   const [begin = '', ...rest] = pattern.split('*');
   const end = rest.pop();

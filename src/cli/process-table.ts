@@ -12,7 +12,7 @@ export interface TableOptions {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly isColoured: boolean;
-  /** Columns of the terminal it is for: longer lines are cut. Without limit when absent. */
+  /** The width of the terminal: longer lines are cut. Unlimited when absent. */
   readonly columns?: number;
 }
 
@@ -39,7 +39,7 @@ export function processTable(processes: readonly ProcessStatus[], { now, isColou
     .join('');
 }
 
-/** The state, as far as the line was not cut before it. */
+/** Colours the state, as far as the line was not cut before it. */
 function coloured(line: string, [name = '', state = '']: readonly string[], status: ProcessStatus | undefined): string {
   const colour =
     status?.state === 'running' ? 'green' : status?.ending?.kind === 'code' && status.ending.code === 0 ? 'gray' : 'red';
@@ -59,7 +59,7 @@ function stateOf({ ending }: ProcessStatus): string {
   return ending === undefined ? 'running' : endingText(ending);
 }
 
-/** In two words. */
+/** A word or two, as in `exited 0`. */
 export function endingText(ending: Ending): string {
   if (ending.reason === 'timedOut' || ending.reason === 'idleTimedOut') return 'timed out';
   switch (ending.kind) {

@@ -1,9 +1,9 @@
-// What a program has switched on in our terminal, seen in what it writes, so that it can be switched off again.
+// Tracks, from a program's output, which modes it has set in our terminal, so that they can be reset.
 
-/** Unfinished sequence kept for the next chunk, in characters. Those that set a mode are shorter. */
+/** Longest unfinished sequence kept for the next chunk, in characters. Sequences that set a mode are shorter. */
 const maxRestLength = 64;
 
-/** DEC private modes and how a terminal begins. The alternate screens are not among them. */
+/** DEC private modes by their initial state. The alternate screens are not among them. */
 const privateModes: Readonly<Record<'l' | 'h', ReadonlySet<string>>> = {
   // Cursor keys, reverse video, origin, keypad, margins, mouse, focus, bracketed paste, synchronised output, reports of colours and size.
   l: new Set('1 5 6 66 69 9 1000 1001 1002 1003 1004 1005 1006 1015 1016 2004 2026 2031 2048'.split(' ')),
@@ -26,11 +26,11 @@ interface Control {
 }
 
 export class ProgramModes {
-  /** What undoes each thing that was switched on. */
+  /** The sequence that undoes each change. */
   readonly #undo = new Map<string, string>();
-  /** How often kitty's keyboard flags were pushed; each screen has a stack of its own. */
+  /** How often kitty's keyboard flags were pushed; each screen has its own stack. */
   readonly #pushes: Record<Screen, number> = { main: 0, alternate: 0 };
-  /** The mode that leads back from the alternate screen. */
+  /** The mode that was set to enter the alternate screen. */
   #alternate: string | undefined;
   #hasRegion = false;
   #rest = '';
@@ -46,10 +46,10 @@ export class ProgramModes {
     this.#rest = isUnfinished && last.length < maxRestLength ? `\x1b${last}` : '';
   }
 
-  /** Brings the terminal back to how it begins; empty when nothing was changed. */
+  /** Returns what resets the terminal to its initial state; empty when nothing was changed. */
   undo(): string {
     const isAlternate = this.#alternate !== undefined;
-    // Margins are reset with the cursor moved home, which matters on the main screen only.
+    // Resetting the margins moves the cursor home, which matters only on the main screen.
     const region = this.#hasRegion ? (isAlternate ? '\x1b[r' : '\x1b7\x1b[r\x1b8') : '';
     const leaving = isAlternate ? `${popped(this.#pushes.alternate)}\x1b[?${this.#alternate}l` : '';
     const undone = [region, leaving, popped(this.#pushes.main), ...this.#undo.values()].join('');

@@ -1,4 +1,4 @@
-// `sluice ps`: which processes there are.
+// `sluice ps`: lists processes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.js';
@@ -13,23 +13,23 @@ import { chosenServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 import { jsonLine, visible } from './visible-text.js';
 
-/** Between two looks with --watch. */
+/** Time between refreshes with --watch. */
 const watchMs = 1_000;
 
 const options = {
-  json: { kind: 'switch', meaning: 'Print a JSON array; with --watch one a line, whenever something has changed.' },
+  json: { kind: 'switch', meaning: 'Print a JSON array; with --watch one per line, whenever something has changed.' },
   quiet: { kind: 'switch', short: 'q', meaning: 'Print names only.' },
-  all: { kind: 'switch', short: 'a', meaning: 'Show ended processes too, as is done anyway unless --running is given.' },
+  all: { kind: 'switch', short: 'a', meaning: 'Show ended processes too, which is the default.' },
   running: { kind: 'switch', short: 'r', meaning: 'Leave out processes that have ended.' },
   filter: {
     kind: 'list',
     short: 'f',
     placeholder: 'KEY=VALUE',
     meaning:
-      'Show only those with this label (label=K or label=K=V), state (status=running or status=exited) or name (name=web, name=web-*). ' +
-      'Repeatable: all labels must be there, one of the states and one of the names.',
+      'Show only processes with this label (label=K or label=K=V), state (status=running or status=exited) or name (name=web, ' +
+      'name=web-*). Repeatable: a process must have all the labels, one of the states and one of the names.',
   },
-  watch: { kind: 'switch', short: 'w', meaning: 'Go on, until Ctrl-C.' },
+  watch: { kind: 'switch', short: 'w', meaning: 'Keep refreshing until Ctrl-C.' },
   ...serverOptions,
 } as const;
 
@@ -38,20 +38,20 @@ export const ps = defineCommand(
     name: 'ps',
     usage: '[OPTIONS]',
     about:
-      'Lists running processes, and ended ones whose output can still be read: of the server that is named, or of the one in the background.',
+      'Lists running processes, and ended ones whose output can still be read, of the named server or else of the background server.',
     examples: [
       { line: 'sluice ps', meaning: 'all of them' },
-      { line: 'sluice ps --watch', meaning: 'and keep looking' },
-      { line: 'sluice ps --filter label=job=7 --filter status=running', meaning: 'some of them' },
+      { line: 'sluice ps --watch', meaning: 'keep refreshing' },
+      { line: 'sluice ps --filter label=job=7 --filter status=running', meaning: 'only matching ones' },
       { line: 'sluice ps --json | jq -r ".[].processId"', meaning: 'for programs' },
     ],
     options,
     operands: 'none',
-    notes: ['In a terminal, lines are cut to its width. Anywhere else they are whole.'],
+    notes: ['On a terminal, lines are cut to its width. Elsewhere they are printed in full.'],
   },
   async ({ flags }) => {
     if (flags.all && flags.running) throw new UsageError('--all and --running exclude each other');
-    parseFilters(flags.filter); // a wrong one is told also when there is no server
+    parseFilters(flags.filter); // reports an invalid filter even when there is no server
     const client = await chosenServer(flags);
     if (client === undefined) await complain('no server is running; "sluice exec -d" starts one');
     await using _client = client;
@@ -79,9 +79,9 @@ function printed(processes: readonly ProcessStatus[], { json, quiet }: Flags<typ
   return processTable(processes, { now: Date.now(), isColoured: isColoured(process.stdout), ...width });
 }
 
-/** Drawn over what was there before, line by line, so that nothing flickers and nothing scrolls. */
+/** Overwrites the previous table line by line, so that nothing flickers and nothing scrolls. */
 function screen(table: string): string {
-  const room = process.stdout.rows > 0 ? Math.max(process.stdout.rows - 1, 1) : Infinity; // the cursor has a line of its own
+  const room = process.stdout.rows > 0 ? Math.max(process.stdout.rows - 1, 1) : Infinity; // the cursor needs a line
   const lines = table.split('\n').slice(0, -1);
   const hidden = lines.length - room + 1;
   const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `... ${hidden} more`];
@@ -98,7 +98,7 @@ async function watch(client: Client, flags: Flags<typeof options>): Promise<numb
   try {
     while (!ended.signal.aborted) {
       const processes = await listed(client, flags);
-      // Ages change all the time: a screen shows them, a file gets a new table only when something has happened.
+      // Ages change all the time: a screen shows them, but a file gets a new table only when a process has changed.
       const facts = JSON.stringify(processes.map(({ processId, sessionId, state }) => [processId, sessionId, state]));
       if (isScreen) await print(screen(printed(processes, flags)));
       else if (facts !== last) await print(printed(processes, flags));
@@ -108,7 +108,7 @@ async function watch(client: Client, flags: Flags<typeof options>): Promise<numb
   } catch (error) {
     if (!ended.signal.aborted) throw error;
   }
-  if (isScreen) await print('\n'); // the terminal may have shown the Ctrl-C
+  if (isScreen) await print('\n'); // the terminal may have echoed the Ctrl-C
   const problem = await lost;
   if (problem !== undefined) throw new Error(`the server was lost (${problem})`);
   return 0;

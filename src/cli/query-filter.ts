@@ -1,16 +1,16 @@
-// Takes out of old output what asks the terminal for an answer: cursor position, colours, modes, names. The answers would arrive as
-// typed keys, long after the program that asked has gone. Everything else passes byte for byte. Works on bytes, and on sequences that
-// are split over chunks. Knows the seven-bit forms only: under UTF-8 the eight-bit ones are parts of letters.
+// Removes from old output the sequences that ask the terminal for an answer: cursor position, colours, modes, names. The answers would
+// arrive as typed keys, long after the program that asked is gone. Everything else passes byte for byte. Works on bytes, and on sequences
+// that are split over chunks. Knows only the seven-bit forms: under UTF-8 the eight-bit ones are parts of characters.
 
 import type { ByteFilter } from './plain-text.js';
 
 /**
- * Longest sequence that is held back until its end shows what it is, in bytes. Queries have a few dozen; a longer sequence, such as a
- * clipboard's content, is none and passes.
+ * Longest sequence that is held back until its end shows what it is, in bytes. Queries have a few dozen; a longer sequence, such as
+ * clipboard content, is not a query and passes.
  */
 export const maxHeldBytes = 4096;
 
-/** Bytes of an unfinished string that are looked at, again with each that comes: what it is shows in its first few. */
+/** How many bytes of an unfinished string are examined, each time one is added: its first few show what it is. */
 const judgedBytes = 256;
 
 const enq = 0x05;
@@ -21,12 +21,12 @@ const escape = 0x1b;
 const semicolon = 0x3b;
 const backslash = 0x5c;
 
-/** The strings that may ask, by the byte after the escape character. */
+/** The strings that may be queries, by the byte after the escape character. */
 const introducers = { 0x50: 'dcs', 0x5d: 'osc', 0x5f: 'apc' } as const;
 
 type StringKind = (typeof introducers)[keyof typeof introducers];
 
-/** `passthrough` is what tmux hands through to the terminal outside: every escape character of its own is doubled. */
+/** `passthrough` is what tmux passes to the terminal outside: every escape character inside it is doubled. */
 type QueryKind = 'query' | 'passthrough';
 
 type State =
@@ -36,11 +36,11 @@ type State =
   | { readonly kind: 'csi' }
   /** Inside a string that may be a query, and is held back. */
   | { readonly kind: 'string'; readonly of: StringKind }
-  /** Inside a string that is left out. */
+  /** Inside a query, which is removed. */
   | { readonly kind: 'query'; readonly of: QueryKind }
-  /** Inside a string that is none. */
+  /** Inside a string that is not a query. */
   | { readonly kind: 'passing' }
-  /** After an escape character inside a string, which a backslash ends; any other byte breaks the string off. */
+  /** After an escape character inside a string: a backslash ends the string, any other byte aborts it. */
   | { readonly kind: 'stringEscape'; readonly of: StringKind | QueryKind };
 
 const text: State = { kind: 'text' };
@@ -51,13 +51,13 @@ export class QueryFilter implements ByteFilter {
   #held: number[] = [];
   #kept: number[] = [];
 
-  /** What can be shown. An unfinished sequence waits for its rest. */
+  /** Returns what can be shown. An unfinished sequence is held back until the rest of it arrives. */
   push(bytes: Uint8Array): Uint8Array {
     for (const byte of bytes) this.#read(byte);
     return this.#take();
   }
 
-  /** What was held back, as it is: its rest will not come, or comes from somewhere else. */
+  /** Returns what was held back, unchanged: the rest of it will not be pushed. */
   end(): Uint8Array {
     const state = this.#state;
     if (state.kind === 'stringEscape' && this.#held.length > 0) this.#held.push(escape);
@@ -120,7 +120,7 @@ export class QueryFilter implements ByteFilter {
     }
     this.#held.push(byte);
     if (byte >= 0x40 && byte <= 0x7e) {
-      // Terminals obey control characters inside a sequence as if they stood before it.
+      // Terminals obey control characters inside a sequence as if they came before it.
       if (isCsiQuery(bodyOf(this.#held)))
         this.#held = this.#held.filter((held) => held < 0x20 && held !== escape && held !== enq);
       this.#release(text);
@@ -138,12 +138,12 @@ export class QueryFilter implements ByteFilter {
     }
     if (byte === bell) return this.#endString(of, [byte]);
     this.#held.push(byte);
-    // A DCS shows by its first bytes what it is, the others by what stands before a semicolon.
+    // A DCS is identified by its first bytes, the others by what precedes a semicolon.
     if (of === 'dcs' || byte === semicolon) this.#judge(of);
     if (this.#held.length >= maxHeldBytes) this.#release({ kind: 'passing' });
   }
 
-  /** A string that has not ended yet. */
+  /** Classifies a string that has not ended yet. */
   #judge(of: StringKind): void {
     const verdict = verdictOn(of, bodyOf(this.#held.slice(0, judgedBytes)), 'begun');
     switch (verdict) {
@@ -186,12 +186,12 @@ function endsString(byte: number): boolean {
   return byte === bell || byte === cancel || byte === substitute;
 }
 
-/** Without the introducer, which has two bytes. */
+/** The sequence without its introducer, which has two bytes. */
 function bodyOf(held: readonly number[]): string {
   return String.fromCharCode(...held.slice(2));
 }
 
-/** Names and numbers are those of xterm's list of control sequences, and of kitty's documents. */
+/** Names and numbers are from xterm's list of control sequences and from kitty's documentation. */
 const csiQueries: readonly RegExp[] = [
   /^[>=]?[\d;]*c$/, // DA1, DA2, DA3
   /^\??[\d;]*n$/, // DSR
@@ -201,7 +201,7 @@ const csiQueries: readonly RegExp[] = [
   /^(?:11|13|14|15|16|18|19|20|21)(?:;\d*)*t$/, // window reports
   /^[01]?x$/, // DECREQTPARM
   /^[\d;]*(?:\$[uw]|\*y|&u|'\||"v|#[S|R])$/, // reports of state, checksum, character set, locator, extent, titles, colours
-  /^\?2048h$/, // switches reports of the size on, which begin with one
+  /^\?2048h$/, // turns on size reports, the first of which is sent at once
 ];
 
 function isCsiQuery(body: string): boolean {
@@ -209,18 +209,18 @@ function isCsiQuery(body: string): boolean {
   return csiQueries.some((pattern) => pattern.test(obeyed));
 }
 
-/** OSC numbers that can ask. */
+/** OSC numbers that can be queries. */
 const askingOsc = /^(?:3|4|5|1\d|21|22|50|52|60|61|99|702|1337|5522)(?:;|$)/;
 
 const oscQueries: readonly RegExp[] = [
-  /^\d+;(?:.*;)?\?/s, // a question mark where a value would stand: colours, fonts, clipboard, pointer
+  /^\d+;(?:.*;)?\?/s, // a question mark in place of a value: colours, fonts, clipboard, pointer
   /^(?:21|99);(?:.*[;:])?[^;:=]*=\?/s, // kitty's colours and notifications
   /^6[01](?:;|$)/, // XTQALLOWED
   /^1337;(?:Report|Request|Capabilities)/, // iTerm2
   /^5522;type=read/, // kitty's clipboard
 ];
 
-/** Left out whole: what is in it was meant for the terminal outside at that time. */
+/** Removed entirely: its content was meant for the terminal outside at that time. */
 const tmuxPassthrough = 'tmux;';
 
 function verdictOn(of: StringKind, body: string, extent: 'begun' | 'whole'): QueryKind | 'other' | 'open' {

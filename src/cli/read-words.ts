@@ -1,11 +1,11 @@
-// The words of a command line -> options and operands in their order, by the table of the command. Knows no values.
+// Parses the words of a command line into options and operands, by the command's table of options. Does not interpret values.
 
 import { closestName } from './closest-name.js';
 import { type Manual, type Option, type Options, UsageError, type Word, placeholderOf, spellings } from './command.js';
 
 /**
- * Options and operands in their order. What follows the first operand of `exec` is that command's own, never an option of ours.
- * Throws a UsageError that says in one line what is wrong, and what would be right.
+ * Returns options and operands in order. Everything after the first operand of `exec` belongs to that command and is never an option of
+ * ours. Throws a UsageError that says in one line what is wrong and what would be right.
  */
 export function readWords(manual: Pick<Manual, 'name' | 'options' | 'operands'>, args: readonly string[]): Word[] {
   const words: Word[] = [];
@@ -24,7 +24,7 @@ export function readWords(manual: Pick<Manual, 'name' | 'options' | 'operands'>,
   return words;
 }
 
-/** A lone dash is an operand everywhere else too. */
+/** A lone dash is an operand, as in other programs. */
 function isOption(arg: string): boolean {
   return arg.startsWith('-') && arg !== '-';
 }
@@ -41,7 +41,7 @@ function readLong({ name: command, options }: Pick<Manual, 'name' | 'options'>, 
   return { kind: 'option', name: spelled, text: readValue({ spelled: `--${spelled}`, option, inline }, rest) };
 }
 
-/** `-9` is `--signal 9` where the option says so. */
+/** `-9` is `--signal 9` where the option allows it. */
 function readAlone({ options }: Pick<Manual, 'options'>, arg: string): Word[] | undefined {
   const text = arg.slice(1);
   const found = Object.entries(options).find(([, { alone }]) => alone?.test(text));
@@ -70,7 +70,7 @@ function readShort({ name: command, options }: Pick<Manual, 'name' | 'options'>,
 interface Given {
   readonly spelled: string;
   readonly option: Option;
-  /** What stood after "=", or after the letter. */
+  /** The text after "=", or after the letter. */
   readonly inline: string | undefined;
 }
 
@@ -96,6 +96,6 @@ function takesNoValue(spelled: string, inline: string, toggle: string | undefine
 function unknownOption(command: string, spelled: string, options: Options): UsageError {
   const same = Object.entries(options).find(([, { otherNames = [] }]) => otherNames.includes(spelled));
   const nearest = same === undefined ? closestName(spelled, spellings(options)) : `--${same[0]}`;
-  const hint = nearest === undefined ? `"sluice ${command} --help" lists all` : `did you mean ${nearest}?`;
+  const hint = nearest === undefined ? `"sluice ${command} --help" lists all options` : `did you mean ${nearest}?`;
   return new UsageError(`unknown option "${spelled}"; ${hint}`);
 }

@@ -1,4 +1,4 @@
-// `sluice resize`: the size of a process's terminal.
+// `sluice resize`: sets the size of a process's terminal.
 
 import { UsageError, defineCommand } from './command.js';
 import { attachTo, findProcess, requireServer } from './server-choice.js';
@@ -8,7 +8,7 @@ export const resize = defineCommand(
   {
     name: 'resize',
     usage: '[OPTIONS] NAME COLSxROWS',
-    about: 'Sets the size of a process’s terminal; the programs in it are told.',
+    about: 'Sets the size of a process’s terminal, and notifies the programs in it.',
     examples: [{ line: 'sluice resize web 120x40', meaning: '120 columns, 40 rows' }],
     options: serverOptions,
     operands: 'processes',

@@ -1,4 +1,4 @@
-// `sluice restart`: ends processes that were left running, and starts the same again.
+// `sluice restart`: ends processes that were left running, and starts them again.
 
 import { isExecError } from '../protocol/index.js';
 import { UsageError, defineCommand } from './command.js';
@@ -9,11 +9,11 @@ import { serverOptions } from './server-options.js';
 import { visible } from './visible-text.js';
 
 const options = {
-  force: { kind: 'switch', short: 'f', meaning: 'SIGKILL at once, without asking first.' },
+  force: { kind: 'switch', short: 'f', meaning: 'Send SIGKILL at once, without SIGTERM first.' },
   grace: {
     kind: 'duration',
     placeholder: 'TIME',
-    meaning: 'Between SIGTERM and SIGKILL; else what the process was started with.',
+    meaning: 'Time between SIGTERM and SIGKILL. Default: what the process was started with.',
   },
   ...serverOptions,
 } as const;
@@ -23,13 +23,13 @@ export const restart = defineCommand(
     name: 'restart',
     usage: '[OPTIONS] NAME...',
     about:
-      'Ends processes that "sluice exec -d" has left running, unless they have ended, and starts the same again: command, folder, ' +
-      'variables, streams, labels and name. Their output begins anew. Prints the name of each.',
+      'Ends processes that "sluice exec -d" left running, unless they have already ended, and starts them again with the same command, ' +
+      'folder, variables, streams, labels and name. Their output starts afresh. Prints the name of each.',
     examples: [{ line: 'sluice restart web', meaning: 'end it, and start it as it was' }],
     options,
     operands: 'processes',
     notes: [
-      'Exit status: 0 when all of them run again; 126 or 127 when a program cannot be executed or does not exist any more. The ended process then stays in "sluice ps".',
+      'Exit status: 0 when all run again; 126 or 127 when a program cannot be executed or no longer exists; "sluice ps" still lists it.',
     ],
   },
   async ({ flags, operands }) => {
@@ -43,10 +43,10 @@ export const restart = defineCommand(
         await client.restart(processId, { sessionId, forceAfterMs: flags.force ? 0 : flags.grace });
       } catch (error) {
         if (isExecError(error, 'notRestartable')) {
-          throw new Error(`${processId} cannot be restarted: only what "sluice exec -d" has started can`, { cause: error });
+          throw new Error(`${processId} cannot be restarted: only processes from "sluice exec -d" can`, { cause: error });
         }
         if (!isExecError(error, 'spawnFailed')) throw error;
-        await complain(`${processId} has ended, and cannot be started again: ${error.message}`);
+        await complain(`${processId} has ended and cannot be started again: ${error.message}`);
         return failureStatus(error.data.failure);
       }
       await print(`${visible(processId)}\n`);

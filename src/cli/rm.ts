@@ -9,7 +9,7 @@ import { attachTo, pickProcess, requireServer } from './server-choice.js';
 import { serverOptions } from './server-options.js';
 
 const options = {
-  force: { kind: 'switch', short: 'f', meaning: 'End those that still run first, as "sluice kill" does.' },
+  force: { kind: 'switch', short: 'f', meaning: 'First end processes that are still running, as "sluice kill" does.' },
   ...serverOptions,
 } as const;
 
@@ -17,7 +17,7 @@ export const rm = defineCommand(
   {
     name: 'rm',
     usage: '[OPTIONS] NAME...',
-    about: 'Forgets processes that have ended, with their output. Their names are free afterwards.',
+    about: 'Forgets processes that have ended, and their output. Their names can then be reused.',
     examples: [
       { line: 'sluice rm build', meaning: 'forget it' },
       { line: 'sluice rm --force web', meaning: 'end it first' },
@@ -25,7 +25,7 @@ export const rm = defineCommand(
     ],
     options,
     operands: 'processes',
-    notes: ['Exit status: 0 when all of them are forgotten; 1 when one still runs.'],
+    notes: ['Exit status: 0 when all of them are forgotten; 1 when one is still running.'],
   },
   async ({ flags, operands }) => {
     if (operands.length === 0) throw new UsageError('rm needs a process, as in: sluice rm NAME');
@@ -46,7 +46,7 @@ async function forget(client: Client, status: ProcessStatus, { force }: Flags<ty
     return 'done';
   } catch (error) {
     if (!isExecError(error, 'processNotClosed')) throw error;
-    const what = status.state === 'running' ? 'still runs' : 'has ended, but something it started still holds its output';
+    const what = status.state === 'running' ? 'is still running' : 'has ended, but something it started still holds its output';
     await complain(`${processId} ${what}; "sluice rm --force ${processId}" ends it first`);
     return 'stillRuns';
   }

@@ -13,8 +13,8 @@ const options = {
     placeholder: 'KEY',
     meaning: 'Press a key: enter, tab, escape, up, f1, ctrl-c, alt-x... Text and keys are sent in the order given. Repeatable.',
   },
-  eof: { kind: 'switch', meaning: 'End its stdin afterwards: closes a pipe, sends Ctrl-D to a terminal.' },
-  stdin: { kind: 'switch', meaning: 'Send what arrives on our stdin, after texts and keys.' },
+  eof: { kind: 'switch', meaning: 'Close its stdin afterwards: closes a pipe, or sends Ctrl-D to a terminal.' },
+  stdin: { kind: 'switch', meaning: 'Send what arrives on stdin, after texts and keys.' },
   ...serverOptions,
 } as const;
 
@@ -23,11 +23,11 @@ export const send = defineCommand(
     name: 'send',
     usage: '[OPTIONS] NAME [TEXT...]',
     about:
-      'Types text and keys into a process. Nothing is added: a line needs --key enter, which is a line feed where there is no terminal.',
+      'Types text and keys into a process. Nothing is added: a line needs --key enter, which is a line feed without a terminal.',
     examples: [
       { line: 'sluice send shell "ls -l" --key enter', meaning: 'a line' },
       { line: 'sluice send shell --key ctrl-c', meaning: 'interrupt what runs there' },
-      { line: 'sluice send worker --stdin --eof < jobs.txt', meaning: 'a file, and that was all' },
+      { line: 'sluice send worker --stdin --eof < jobs.txt', meaning: 'a file, then the end of input' },
     ],
     options,
     operands: 'processes',
@@ -40,17 +40,17 @@ export const send = defineCommand(
     const status = await findProcess(client, name);
     await using handle = await attachTo(client, status, { role: 'drive', follow: false });
     const pieces: AsyncIterable<Uint8Array> | readonly string[] = flags.stdin ? untilEnd(openInput()) : [];
-    const enter = status.io.kind === 'pty' ? '\r' : '\n'; // only a terminal makes a line feed of it
+    const enter = status.io.kind === 'pty' ? '\r' : '\n'; // only a terminal turns a carriage return into a line feed
     const text = typed.map((word) => (word === '\r' ? enter : word)).join('');
     let isTaken = text === '' || (await handle.write(text)) === 'accepted';
     for await (const piece of pieces) isTaken &&= (await handle.write(piece)) === 'accepted';
-    if (!isTaken) throw new Error(`the stdin of ${handle.id} is closed; nothing can be sent to it any more`);
+    if (!isTaken) throw new Error(`the stdin of ${handle.id} is closed; nothing more can be sent to it`);
     if (flags.eof) await handle.closeStdin();
     return 0;
   },
 );
 
-/** What stands after the name, in its order; a key is a word of its own. */
+/** The words after the name, in order; each key is a separate word. */
 function typedWords(words: readonly Word[]): string[] {
   const [, ...typed] = words.filter(({ kind }) => kind === 'operand');
   return words.flatMap((word) => {

@@ -1,4 +1,4 @@
-// Which server a command talks to: a named one, one launched for it, or the user's own in the background.
+// Which server a command talks to: a named one, one launched for it, or the user's own background server.
 
 import { readFileSync } from 'node:fs';
 import type { Client, TokenSource } from '../client/index.js';
@@ -22,31 +22,31 @@ export const serverOptions = {
     placeholder: 'FILE',
     group,
     meaning:
-      'Present the token in this file, which is read again when the server refuses it. [SLUICE_TOKEN holds the token itself]',
+      'Present the token in this file, which is reread when the server refuses the token. [SLUICE_TOKEN holds the token itself]',
   },
   ca: {
     kind: 'text',
     placeholder: 'FILE',
     group,
-    meaning: 'Trust the authorities in this PEM file for wss://, and no others. [SLUICE_CA]',
+    meaning: 'For wss://, trust only the certificate authorities in this PEM file. [SLUICE_CA]',
   },
   via: {
     kind: 'text',
     placeholder: 'COMMAND',
     group,
-    meaning: 'Launch a server through this command, as in --via "ssh host", and talk over its stdin and stdout.',
+    meaning: 'Launch a server through this command, as in --via "ssh host", and talk to it over stdin and stdout.',
   },
   'remote-sluice': {
     kind: 'text',
     placeholder: 'PROGRAM',
     group,
-    meaning: 'With --via: what Sluice is called there. Default: sluice.',
+    meaning: 'With --via: name or path of Sluice on the other side. Default: sluice.',
   },
   reconnect: {
     kind: 'duration',
     placeholder: 'TIME',
     group,
-    meaning: 'How long to try to come back after a lost connection; 0 gives up at once. Default: 25s.',
+    meaning: 'How long to try to reconnect after a lost connection; 0 gives up at once. Default: 25s.',
   },
 } as const;
 
@@ -65,20 +65,20 @@ export function namedServer(flags: ServerFlags, env: NodeJS.ProcessEnv): NamedSe
     const sluice = flags['remote-sluice'] ?? 'sluice';
     return { kind: 'launched', command: [program, ...args, sluice, 'serve', '--listen', 'stdio', '--log-level', 'warn'] };
   }
-  if (flags['remote-sluice'] !== undefined) throw new UsageError('--remote-sluice needs --via beside it');
+  if (flags['remote-sluice'] !== undefined) throw new UsageError('--remote-sluice needs --via');
   const url = flags.connect ?? env['SLUICE_URL'];
   if (url !== undefined && url !== '')
     return { kind: 'address', url, token: tokenSource(flags, env), ca: authorities(url, flags, env) };
-  if (flags['token-file'] !== undefined) throw new UsageError('--token-file needs --connect beside it');
-  if (flags.ca !== undefined) throw new UsageError('--ca needs --connect beside it');
+  if (flags['token-file'] !== undefined) throw new UsageError('--token-file needs --connect');
+  if (flags.ca !== undefined) throw new UsageError('--ca needs --connect');
   return undefined;
 }
 
-/** `tell` gets what is to be said of the connection; a line on stderr when absent. */
+/** `notify` receives messages about the connection; by default they are printed on stderr. */
 export async function openServer(
   server: NamedServer,
   { reconnect }: Pick<ServerFlags, 'reconnect'>,
-  tell: (text: string) => void = tellOnStderr,
+  notify: (text: string) => void = notifyOnStderr,
 ): Promise<Client> {
   const timeouts = reconnect === undefined ? {} : { timeouts: { reconnectMs: reconnect } };
   switch (server.kind) {
@@ -86,7 +86,7 @@ export async function openServer(
       return (await import('../local/index.js'))
         .connect(server.url, {
           ...timeouts,
-          onConnection: connectionNotice(server.url, tell),
+          onConnection: connectionNotice(server.url, notify),
           ...(server.token === undefined ? {} : { token: server.token }),
           ...(server.ca === undefined ? {} : { ca: server.ca }),
         })
@@ -100,7 +100,7 @@ export async function openServer(
   }
 }
 
-function tellOnStderr(text: string): void {
+function notifyOnStderr(text: string): void {
   void complain(text);
 }
 
@@ -115,17 +115,17 @@ function readToken(file: string): string {
   return token.trim();
 }
 
-/** What brings a process back that was left running. */
+/** Names the command that reattaches to a process that was left running. */
 export function detachedText(name: string, { connect, ca, 'token-file': tokenFile }: ServerFlags): string {
   const server = [
     ...(connect === undefined ? [] : ['--connect', connect]),
     ...(ca === undefined ? [] : ['--ca', ca]),
     ...(tokenFile === undefined ? [] : ['--token-file', tokenFile]),
   ];
-  return `detached; "${['sluice', 'attach', ...server, name].map(quoted).join(' ')}" comes back to it`;
+  return `detached; reattach with "${['sluice', 'attach', ...server, name].map(quoted).join(' ')}"`;
 }
 
-/** A variable is for every server that is named, so it may be of no use to this one; a flag is meant for it. */
+/** The variable is for every named server, so it may not apply to this one; the flag is meant for this one. */
 function authorities(url: string, { ca }: ServerFlags, env: NodeJS.ProcessEnv): string | undefined {
   const file = ca ?? env['SLUICE_CA'];
   if (file === undefined || file === '') return undefined;
@@ -135,8 +135,8 @@ function authorities(url: string, { ca }: ServerFlags, env: NodeJS.ProcessEnv): 
   }
   const name = ca === undefined ? 'SLUICE_CA' : '--ca';
   const pem = readNamedFile(name, file);
-  // Node ignores what is no certificate, and the connection would fail for a reason that names none of this.
-  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new UsageError(`${name} ${file} holds no certificate in PEM`);
+  // Node ignores a file without a certificate, and the connection would fail with an unrelated error.
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new UsageError(`${name} ${file} contains no PEM certificate`);
   return pem;
 }
 
@@ -148,10 +148,10 @@ function readNamedFile(name: string, file: string): string {
   }
 }
 
-/** What OpenSSL calls a chain that ends in an authority it does not trust. */
+/** OpenSSL's codes for a chain that ends in an authority it does not trust. */
 const unknownAuthority = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER))/;
 
-/** What newer versions of Node add to the problem: a flag of theirs, which sluice does not take. */
+/** Newer versions of Node append this to the problem; sluice does not accept that Node flag. */
 const nodeHint = '; if the root CA is installed locally, try running Node.js with --use-system-ca';
 
 function withAuthorityHint(error: unknown): unknown {
@@ -159,12 +159,12 @@ function withAuthorityHint(error: unknown): unknown {
   if (!(error instanceof Error && cause instanceof Error && 'code' in cause)) return error;
   if (!unknownAuthority.test(String(cause.code))) return error;
   const problem = error.message.replace(nodeHint, '');
-  return new Error(`${problem}; if its authority is a private one, name that with --ca FILE`, { cause: error });
+  return new Error(`${problem}; if its certificate authority is private, name it with --ca FILE`, { cause: error });
 }
 
-/** Why it is not known how a process ended. */
+/** Explains why it is unknown how a process ended. */
 export async function lossText(client: Client): Promise<string> {
   const problem = await Promise.race([client.ended, Promise.resolve(undefined)]);
-  if (problem === undefined) return 'the end of the process was not seen, so how it ended is not known';
-  return `the server was lost (${problem}); its processes end with it, and how this one ended is not known`;
+  if (problem === undefined) return 'the end of the process was not observed, so how it ended is unknown';
+  return `the server was lost (${problem}); its processes end with it, and how this one ended is unknown`;
 }

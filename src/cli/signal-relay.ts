@@ -1,9 +1,9 @@
-// Signals that mean the command and not us. Caught before it is started, so that none can come in between and end us alone.
+// Signals meant for the command and not for us. Caught before it is started, so that none can arrive in between and end only us.
 
 import type { ProcessHandle } from '../client/index.js';
 import { onSignals } from './inherited-signals.js';
 
-/** Passed on instead of ending us; we end when the command does. */
+/** Forwarded instead of ending us; we end when the command does. */
 const relayed = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGCONT'] as const;
 
 export class SignalRelay implements Disposable {
@@ -16,7 +16,7 @@ export class SignalRelay implements Disposable {
     this.#listening = onSignals([...relayed, 'SIGTSTP'], (signal) => this.#pass(signal));
   }
 
-  /** What came before, then what comes; until disposed. */
+  /** Forwards the signals received so far, then further ones, until disposed. */
   passTo(child: ProcessHandle): Disposable {
     this.#pass = (signal) => void this.#deliver(child, signal);
     for (const signal of this.#early) this.#pass(signal);
@@ -25,9 +25,9 @@ export class SignalRelay implements Disposable {
   }
 
   async #deliver(child: ProcessHandle, signal: NodeJS.Signals): Promise<void> {
-    // Stopped together with us. The command is in a group of its own, where SIGTSTP has no effect.
+    // The command is stopped together with us. It is in its own process group, where SIGTSTP has no effect.
     const isStop = signal === 'SIGTSTP';
-    await child.signal(isStop ? 'SIGSTOP' : signal).catch(() => {}); // its ending is reported
+    await child.signal(isStop ? 'SIGSTOP' : signal).catch(() => {}); // it is gone, and its ending is reported elsewhere
     if (isStop) process.kill(process.pid, 'SIGSTOP');
   }
 

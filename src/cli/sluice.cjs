@@ -1,9 +1,9 @@
 #!/usr/bin/env sh
 ':' /*
-# Both a shell script and JavaScript. Node resets every signal that was ignored when it was started, as nohup and a shell's "&" do, so
-# the shell looks first and passes them on in a variable, for src/cli/inherited-signals.ts. A signal that was ignored on entry cannot be
-# trapped, so a shell that sends it to itself can tell; that takes a process, which is spared where the kernel says that none is ignored.
-# Node gets the path as it is and follows its links; the two dashes keep our options, such as --env-file, from being taken by Node.
+# Both a shell script and JavaScript. Node resets every signal that was ignored when it was started, as nohup and a shell's "&" arrange, so
+# the shell checks first and passes them on in a variable, for src/cli/inherited-signals.ts. A signal that was ignored on entry cannot be
+# trapped, so a shell detects it by sending it to itself; that takes a process, which is saved when the kernel reports none as ignored.
+# Node gets the path unchanged and follows its links; the two dashes keep Node from taking our options, such as --env-file.
 unset SLUICE_IGNORED_SIGNALS
 sluice_mask=unknown
 if [ -r /proc/self/status ]; then

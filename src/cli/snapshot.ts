@@ -1,4 +1,4 @@
-// `sluice snapshot`: what is retained of a process's output, beginning and end.
+// `sluice snapshot`: prints the retained beginning and end of a process's output.
 
 import { type RetainedStream, type Stream, encodeBase64 } from '../protocol/index.js';
 import { UsageError, defineCommand } from './command.js';
@@ -10,8 +10,8 @@ import { serverOptions } from './server-options.js';
 import { jsonLine } from './visible-text.js';
 
 const options = {
-  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this one. A terminal’s output counts as stdout.' },
-  raw: { kind: 'switch', meaning: 'Leave all escape sequences in, wherever the output goes.' },
+  stream: { kind: 'choice', choices: ['stdout', 'stderr'], meaning: 'Only this stream. A terminal’s output counts as stdout.' },
+  raw: { kind: 'switch', meaning: 'Keep all escape sequences, wherever the output goes.' },
   json: {
     kind: 'switch',
     meaning:

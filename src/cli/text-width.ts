@@ -1,9 +1,9 @@
-// How many columns of a terminal a text takes, and a text cut to so many.
+// Measures how many terminal columns a text takes, and cuts or pads it to a number of columns.
 
-/** Take no column: marks on the letter before, and characters without a shape. */
+/** Take no column: combining marks and invisible characters. */
 const narrow = /[\p{Mn}\p{Me}\p{Cf}]/u;
 
-/** Take two: East Asian letters and pictures. */
+/** Take two columns: East Asian characters and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 

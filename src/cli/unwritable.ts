@@ -1,9 +1,9 @@
-// Why something could not be made or written in a folder, in words that are true.
+// Finds out the real reason why something could not be created or written in a folder.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 
-/** Node takes a read-only disk for a missing folder when it makes several at once, so the folder that is there is asked. */
+/** Node reports a read-only disk as a missing folder when it creates several at once, so the nearest existing folder is checked. */
 export function whyUnwritable(folder: string, error: unknown): string {
   let nearest = folder;
   while (!existsSync(nearest) && nearest !== path.dirname(nearest)) nearest = path.dirname(nearest);

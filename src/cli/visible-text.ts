@@ -1,17 +1,17 @@
-// Text of other parties, such as names, error messages and what agents say, made safe to print: a terminal shows all of it and obeys none.
+// Makes foreign text, such as names, error messages and agents' answers, safe to print: a terminal shows all of it and obeys none.
 
-/** What a terminal acts on instead of showing it: control characters, and marks that change the direction of writing. */
+/** Characters that a terminal obeys instead of showing: control characters, and marks that change the direction of writing. */
 const unseen = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** DEL and the C1 controls, which JSON leaves as they are and some terminals obey. */
+/** DEL and the C1 controls, which JSON does not escape and some terminals obey. */
 const unseenInJson = /[\u007f-\u009f]/g;
 
-/** `\x1b` for an escape character, and so on. For text on a line of its own or in a table. */
+/** `\x1b` for an escape character, and so on. For text on a single line or in a table. */
 export function visible(text: string): string {
   return text.replaceAll(unseen, spelled);
 }
 
-/** The same, with line ends and tabs as they are. */
+/** The same, but keeps line breaks and tabs. */
 export function visibleLines(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll(unseen, (found) => (found === '\n' || found === '\t' ? found : spelled(found)));
 }

@@ -1,4 +1,4 @@
-// `sluice wait`: until processes have ended, and then as they did.
+// `sluice wait`: waits until processes have ended, and exits as the last one did.
 
 import { defineCommand, UsageError } from './command.js';
 import { exitStatus, timedOut } from './exit-status.js';
@@ -11,9 +11,9 @@ const options = {
   timeout: {
     kind: 'duration',
     placeholder: 'TIME',
-    meaning: 'Wait no longer than this; exits with 124, and the processes run on.',
+    meaning: 'Wait no longer than this; exits with 124 and leaves the processes running.',
   },
-  json: { kind: 'switch', meaning: 'Print how each ended, one JSON object a line.' },
+  json: { kind: 'switch', meaning: 'Print how each ended, one JSON object per line.' },
   ...serverOptions,
 } as const;
 
@@ -23,12 +23,12 @@ export const wait = defineCommand(
     usage: '[OPTIONS] NAME...',
     about: 'Waits until the processes have ended, and exits with the status of the last one named.',
     examples: [
-      { line: 'sluice wait build && echo done', meaning: 'go on when it has succeeded' },
+      { line: 'sluice wait build && echo done', meaning: 'continue when it has succeeded' },
       { line: 'sluice wait --timeout 5m build test', meaning: 'both, five minutes at most' },
     ],
     options,
     operands: 'processes',
-    notes: ['Exit status: that of the last process named, as "sluice exec" gives it; 124 when the time was up first.'],
+    notes: ['Exit status: that of the last process named, as with "sluice exec"; 124 when the timeout expired first.'],
   },
   async ({ flags, operands }) => {
     if (operands.length === 0) throw new UsageError('wait needs a process, as in: sluice wait NAME');
@@ -42,12 +42,12 @@ export const wait = defineCommand(
         deadline === undefined ? undefined : Math.max(Math.ceil(deadline - performance.now()), 0),
       );
       if (ending === undefined) {
-        await complain(`${found.processId} still runs`);
+        await complain(`${found.processId} is still running`);
         return timedOut;
       }
       const { processId, sessionId } = found;
       if (flags.json) await print(jsonLine({ processId, sessionId, ...ending }));
-      if (ending.kind === 'lost') await complain(`how ${processId} ended is not known`);
+      if (ending.kind === 'lost') await complain(`how ${processId} ended is unknown`);
       status = exitStatus(ending);
     }
     return status;

@@ -38,12 +38,12 @@ describe('sluice agent', () => {
 
     test('from the terminal, until Ctrl-D', async () => {
       await using terminal = await InTerminal.open(['agent', 'run', '--answer-only', '-'], { env: home.env });
-      await terminal.see('Ctrl-D on a line of its own ends it');
+      await terminal.see('press Ctrl-D on an empty line to end it');
       await terminal.type('typed\rby hand\r\x04');
       assert.match((await terminal.rest()).text, /1: typed\r\nby hand\r\n$/);
     });
 
-    test('when a session is resumed, too', async () => {
+    test('when a session is resumed', async () => {
       const { status, stdout } = await sluice(['agent', 'resume', '--answer-only', 'session-c', '-'], {
         env: home.env,
         input: 'go\non\n',
@@ -51,7 +51,7 @@ describe('sluice agent', () => {
       assert.deepEqual([status, stdout], [0, '1: go\non\n']);
     });
 
-    test('only when there is one, and it can be read', async () => {
+    test('only if there is exactly one and it can be read', async () => {
       const binary = join(home.folder, 'binary');
       writeFileSync(binary, Buffer.from([0x61, 0xff]));
       const runs = readdirSync(join(home.folder, 'sluice', 'runs')).length;
@@ -61,7 +61,7 @@ describe('sluice agent', () => {
         [['--prompt-file', join(home.folder, 'no-such')], /cannot read --prompt-file .*no-such: no such file or directory/],
         [['--prompt-file', binary], /--prompt-file .* is not UTF-8 text/],
         [['--prompt-file', binary, 'words'], /the prompt is either "words" or in --prompt-file .*, not both/],
-        [['--prompts-from-stdin', '-'], /stdin is either the first prompt or, with --prompts-from-stdin, one prompt a line/],
+        [['--prompts-from-stdin', '-'], /stdin is either the first prompt or, with --prompts-from-stdin, one prompt per line/],
         [['--json', 'x'], /--json prints every event and --answer-only none/],
       ];
       for (const [args, problem] of problems) {
@@ -74,7 +74,7 @@ describe('sluice agent', () => {
     });
   });
 
-  test('ends with the agent, although stdin is open and could bring more prompts', async () => {
+  test('ends with the agent even while stdin is open and could supply more prompts', async () => {
     const args = ['agent', 'run', '--adapter', 'jsonl', '--prompts-from-stdin', 'die', '--', ...program];
     const child = startSluice(args, { env: home.env });
     const out = collect(child.stdout);
@@ -83,18 +83,18 @@ describe('sluice agent', () => {
   });
 
   describe('prints for a script', () => {
-    test('the answer alone, to the letter', async () => {
+    test('only the answer, verbatim', async () => {
       assert.deepEqual(await answers(['think first']), answered('The answer.\n'));
       assert.deepEqual(await answers(['a\u001b[1mb\r\nc']), answered('1: a\u001b[1mb\r\nc\n'));
     });
 
-    test('what went wrong on stderr, with a status that tells', async () => {
+    test('errors on stderr, with a matching exit status', async () => {
       const { status, stdout, stderr } = await answers(['run into a limit']);
       assert.deepEqual([status, stdout], [75, '']);
       assert.match(stderr, /^sluice: the turn failed: limit reached\nsluice: rateLimited; exit code 0; limit reached; until /);
     });
 
-    test('the text of a program of JSON lines, from the member that holds it', async () => {
+    test('the text of a program that speaks JSON lines, from the member that holds it', async () => {
       const fixture = ['--adapter', 'jsonl', '--turn-end', 'type=end'];
       const whole = await answers([...fixture, '--text-member', 'text', 'hello', '--', ...program]);
       assert.deepEqual(whole, answered('echo 1: hello\n'));
@@ -106,7 +106,7 @@ describe('sluice agent', () => {
     });
   });
 
-  test('ends a turn at a value that has "=" in it', async () => {
+  test('ends a turn at a value that contains "="', async () => {
     const script = 'read -r line; echo \'{"kind":"b=c","text":"yes"}\'; read -r line';
     const args = ['--adapter', 'jsonl', '--text-member', 'text', '--turn-end', 'kind=b=c', 'x', '--', 'sh', '-c', script];
     assert.equal((await answers(args)).stdout, 'yes\n');

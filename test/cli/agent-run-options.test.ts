@@ -1,4 +1,4 @@
-// What `sluice agent run` can be told about its program: a terminal, a path, labels and patience.
+// The options of `sluice agent run` for its program: a terminal, a path, labels and timeouts.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -47,14 +47,14 @@ describe('sluice agent run', () => {
     assert.deepEqual(first, ['--api-key', '***', '--', '<prompt>']);
   });
 
-  test('finds a program by a path from the folder of the shell, wherever the agent works', async () => {
+  test('resolves the path of a program against the folder of the shell, wherever the agent works', async () => {
     mkdirSync(join(folder, 'elsewhere'));
     const path = `./${relative(process.cwd(), claude)}`;
     const flags = ['--json', '-C', join(folder, 'elsewhere'), '--program', path];
     assert.equal((await sluice(['agent', 'run', ...flags, 'hello'], { env })).status, 0);
   });
 
-  test('has its labels in events, in the log, in the list of runs and in ps', async () => {
+  test('shows its labels in events, in the log, in the list of runs and in ps', async () => {
     await using server = await SluiceServer.start('unix');
     const labels = { story: '42', agent: 'coder=1' };
     const flags = ['--connect', server.url, '-C', '/', '--json', '--label', 'story=42', '--label', 'agent=coder=1'];
@@ -78,7 +78,7 @@ describe('sluice agent run', () => {
     assert.deepEqual(header?.labels, labels);
   });
 
-  test('completes although the program does not exit, and says so', async () => {
+  test('completes when the program does not exit, and says so', async () => {
     const flags = ['--exit-patience', '200ms', ...jsonl];
     const { status, stdout } = await sluice(['agent', 'run', ...flags, 'stay', '--', ...program], { env });
     assert.equal(status, 0);
@@ -93,9 +93,9 @@ describe('sluice agent run', () => {
     assert.equal((await sluice(['agent', 'run', ...flags, 'hello', '--', ...program], { env })).status, 0);
   });
 
-  test('says in one line what contradicts itself', async () => {
+  test('reports contradictory flags in one line', async () => {
     const problems: readonly [readonly string[], RegExp][] = [
-      [['-t', '--permissions', 'allow', 'x'], /claude asks for no permission on a terminal; leave out -t/],
+      [['-t', '--permissions', 'allow', 'x'], /claude never asks for permission on a terminal; leave out -t/],
       [['--adapter', 'jsonl', '--program', 'p', 'x', '--', 'q'], /--program is for claude and codex/],
       [['--label', '=42', 'x'], /--label must be K=V, got "=42"/],
     ];

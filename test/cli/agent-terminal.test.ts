@@ -1,4 +1,4 @@
-// `sluice agent run` before a person at a terminal: what moves, and what is asked.
+// `sluice agent run` on a terminal: its sign of life, and its permission questions.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -14,14 +14,14 @@ describe('sluice agent at a terminal', () => {
 
   const open = (...args: readonly string[]) => InTerminal.open(['agent', 'run', ...args], { env: home.env });
 
-  test('dims and indents what it thinks, and not the answer', async () => {
+  test('dims and indents thinking, but not the answer', async () => {
     await using terminal = await open('think first');
     const gray = String.raw`\u001b\[90m`;
     const { text } = await terminal.rest();
     assert.match(text, new RegExp(`\n  ${gray}First this\\..*\r\n  ${gray}Then that\\..*\r\nThe answer\\.\r\n`, 'u'));
   });
 
-  test('counts the seconds while nothing comes, says what is waited for, and wipes that away', async () => {
+  test('counts the seconds of silence, shows what it waits for, and erases that afterwards', async () => {
     await using terminal = await open('fall silent');
     await terminal.see(/\.\.\. 1 s, requesting/);
     const seen = await terminal.see(/\.\.\. 2 s, requesting/);
@@ -30,7 +30,7 @@ describe('sluice agent at a terminal', () => {
     assert.equal(rest.code, 130);
     const text = seen + rest.text;
     const afterSign = text.slice(text.lastIndexOf(' s, requesting'));
-    // The cursor goes back, what is behind it is erased, and only then comes more.
+    // The cursor moves back, everything after it is erased, and only then is more printed.
     assert.match(
       afterSign,
       /^ s, requesting\p{Cc}\[39m\p{Cc}\[\d+D(\^C)?\p{Cc}\[K\p{Cc}\[31mthe turn failed: aborted_streaming/u,
@@ -38,7 +38,7 @@ describe('sluice agent at a terminal', () => {
     assert.match(afterSign, /interrupted; exit code 0/);
   });
 
-  test('has no sign of life and no colours without a terminal', async () => {
+  test('shows no sign of life and no colours without a terminal', async () => {
     const script = 'read -r line; sleep 2.5; echo \'{"type":"result"}\'; read -r line; exit 0'; // long enough for a sign
     const { stdout } = await sluice(['agent', 'run', '--adapter', 'jsonl', 'wait', '--', 'sh', '-c', script], { env: home.env });
     assert.equal(stdout, '> wait\ncompleted; exit code 0\n');
@@ -47,10 +47,10 @@ describe('sluice agent at a terminal', () => {
   });
 
   describe('asks for each permission', () => {
-    const question = /may it use Bash \{"command":"true"\}.*Allow it\? \(y\/n\) /su;
+    const question = /wants to use Bash \{"command":"true"\}.*Allow it\? \(y\/n\) /su;
     const ask = ['--permissions', 'ask'];
 
-    test('and does what it is told', async () => {
+    test('and obeys the answer', async () => {
       for (const [keys, answer] of [
         ['y\r', 'allow'],
         ['n\r', 'deny'],
@@ -73,7 +73,7 @@ describe('sluice agent at a terminal', () => {
       assert.match((await terminal.rest()).text, /it was allow/);
     });
 
-    test('until the turn is over, by Ctrl-C for one', async () => {
+    test('until the turn ends, for example by Ctrl-C', async () => {
       await using terminal = await open(...ask, 'use a tool');
       await terminal.see(question);
       await terminal.type('\x03');
@@ -82,17 +82,17 @@ describe('sluice agent at a terminal', () => {
       assert.match(text, /\r\n.*interrupted; /su);
     });
 
-    test('until the program withdraws its question', async () => {
+    test('until the program withdraws its request', async () => {
       await using terminal = await open(...ask, 'ask and think better of it');
       await terminal.see(/Allow it\? \(y\/n\) .*Never mind\./su);
       await terminal.type('\x03');
       assert.equal((await terminal.rest()).code, 130);
     });
 
-    test('or says at the start that it cannot', async () => {
+    test('or reports at the start that it cannot', async () => {
       const problems: readonly [readonly string[], RegExp][] = [
-        [['x'], /--permissions ask needs a terminal on stdin and stderr to ask on; a script uses allow or deny/],
-        [['--adapter', 'codex', 'x'], /--permissions ask is not for codex, which never asks/],
+        [['x'], /--permissions ask needs a terminal on stdin and stderr; use allow or deny in a script/],
+        [['--adapter', 'codex', 'x'], /--permissions ask does not work with codex, which never asks for permission/],
         [['-'], /--permissions ask reads your answers from stdin, so prompts cannot come from there/],
         [['--prompt-file', '-'], /prompts cannot come from there/],
         [['--prompts-from-stdin', 'x'], /prompts cannot come from there/],

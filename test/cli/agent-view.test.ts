@@ -1,4 +1,4 @@
-// A run as people read it, line by line.
+// A run formatted for people, line by line.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -17,7 +17,7 @@ const used = { inputTokens: 10, outputTokens: 20, cacheReadTokens: 3, cacheWrite
 const ok = { isError: false, reason: 'completed', text: '' };
 
 describe('a run', () => {
-  test('shows text as it comes, and begins a line for everything else', () => {
+  test('shows text as it arrives, and starts a line for everything else', () => {
     assert.equal(
       shown(
         { type: 'turnStarted', prompt: 'say\n  hello' },
@@ -34,7 +34,7 @@ describe('a run', () => {
     );
   });
 
-  test('sets what it thinks apart from the answer, in lines of its own', () => {
+  test('sets thinking apart from the answer, on separate lines', () => {
     const thoughts: readonly Unstamped<Shown>[] = [
       { type: 'text', text: 'So' },
       { type: 'thinking', text: 'First' },
@@ -55,7 +55,7 @@ describe('a run', () => {
     );
   });
 
-  test('shows an answer that comes with the end of the turn only', () => {
+  test('shows an answer that arrives only with the end of the turn', () => {
     const late = { isError: false, reason: 'completed', text: 'late' };
     assert.equal(
       shown(
@@ -80,7 +80,7 @@ describe('a run', () => {
     assert.equal(shown({ type: 'usage', usage: { models: {} } }, { type: 'turnEnded', result: ok }), '0 in, 0 out, 0 cached\n');
   });
 
-  test('says what stands in its way', () => {
+  test('shows permission requests, rate limits, retries, gaps and failures', () => {
     assert.equal(
       shown(
         { type: 'permission', requestId: 'r', toolName: 'shell', input: 'rm' },
@@ -96,7 +96,7 @@ describe('a run', () => {
         { type: 'turnEnded', result: { isError: true, reason: 'api_error', text: '' } },
       ),
       [
-        '? may it use shell "rm"',
+        '? wants to use shell "rm"',
         'a rate limit is near',
         'rate limit reached until 1970-01-01T00:00:00.000Z',
         'retry 2: overloaded',
@@ -104,19 +104,19 @@ describe('a run', () => {
         'waiting 300 s for a rate limit',
         'session s could not be resumed; starting a new one',
         'the log can no longer be written: no space left',
-        '? may it use shell ',
+        '? wants to use shell ',
         'the turn failed: api_error',
         '',
       ].join('\n'),
     );
   });
 
-  test('folds what is long, and shows what nobody understood', () => {
+  test('folds long lines, and shows lines that the adapter did not understand', () => {
     assert.equal(shown({ type: 'raw', stream: 'stdout', line: { a: 'x'.repeat(200) } }), `{"a":"${'x'.repeat(94)}…\n`);
     assert.equal(shown({ type: 'raw', stream: 'stderr', line: 'plain' }), 'plain\n');
   });
 
-  test('lets a terminal show what the agent says, and obey none of it', () => {
+  test('makes control characters from the agent visible, so that a terminal obeys none of them', () => {
     const clear = '\x1b[2J';
     const clipboard = '\x1b]52;c;aGVsbG8=\x07';
     const title = '\u009d0;title\u009c';
@@ -134,7 +134,7 @@ describe('a run', () => {
     );
   });
 
-  test('ends with how it ended, how its program exited, and with the way to go on', () => {
+  test('ends with its outcome, how its program exited, and how to resume', () => {
     const exit = { reason: 'exited', outputComplete: true, droppedBytes: 0, startedAt: 0, endedAt: 1 } as const;
     const last = (outcome: Outcome) => shown({ type: 'ended', outcome });
     assert.equal(last({ kind: 'completed', exit: { kind: 'code', code: 0, ...exit } }), 'completed; exit code 0\n');
@@ -142,7 +142,7 @@ describe('a run', () => {
       last({ kind: 'failed', problem: 'no room', exit: { kind: 'signal', signal: 'SIGKILL', ...exit } }),
       'failed; signal SIGKILL; no room\n',
     );
-    assert.equal(last({ kind: 'lost', exit: { kind: 'lost', ...exit } }), 'lost; its exit was not seen\n');
+    assert.equal(last({ kind: 'lost', exit: { kind: 'lost', ...exit } }), 'lost; exit status unknown\n');
 
     assert.equal(shown({ type: 'ended', outcome: { kind: 'completed', sessionId: 's' } }), 'completed\n');
     assert.equal(

@@ -1,4 +1,4 @@
-// `sluice agent` through the built program, with a little agent program of our own.
+// `sluice agent` through the built program, with a small agent program of our own.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -39,7 +39,7 @@ describe('sluice agent', () => {
     assert.match(stdout, /^> hello\n[^]*"text":"hello"[^]*\ncompleted; exit code 0\n$/);
   });
 
-  test('puts further prompts from stdin, and prints events as JSON', async () => {
+  test('sends further prompts from stdin, and prints events as JSON', async () => {
     const { status, stdout } = await run(['--json', '--prompts-from-stdin'], 'one', 'two\n\nthree\n');
     const events = stdout
       .trim()
@@ -77,7 +77,7 @@ describe('sluice agent', () => {
     assert.match(onTerminal.stdout, /"text":"typed"/);
   });
 
-  test('works in the home of the server’s user at an address, and where a launched server was started, unless -C names a folder', async () => {
+  test('works in the home of the server’s user with --connect, and where --via launched the server, unless -C is given', async () => {
     const home = mkdtempSync(join(folder, 'home-'));
     const where = ['--', 'sh', '-c', `read -r line; echo "{\\"in\\":\\"$PWD\\"}"; echo '{"type":"end"}'`];
     const folderOf = async (flags: readonly string[]) => {
@@ -91,7 +91,7 @@ describe('sluice agent', () => {
     assert.equal(await folderOf(via), home);
   });
 
-  test('names the flag that helps where the log cannot be begun', async () => {
+  test('names the flag that helps when the log cannot be created', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     const { status, stderr, stdout } = await sluice(['agent', 'run', ...adapter, 'x', '--', ...program], {
@@ -105,7 +105,7 @@ describe('sluice agent', () => {
     assert.deepEqual([elsewhere.status, elsewhere.stderr], [0, '']);
   });
 
-  test('says that a home is read-only where it is', { skip: whyNoReadOnly() }, async () => {
+  test('reports that a home folder is read-only', { skip: whyNoReadOnly() }, async () => {
     const home = mkdtempSync(join(folder, 'home-'));
     const readOnly = ['--dev-bind', '/', '/', '--ro-bind', home, home];
     const command = [process.execPath, '--', sluiceProgram, 'agent', 'run', ...adapter, 'x', '--', ...program];
@@ -118,16 +118,16 @@ describe('sluice agent', () => {
     const script = `heard() { echo '{"heard":"INT"}'; }; trap heard INT; echo '{"ready":true}'; while :; do sleep 0.05; done`;
     const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang', '--', 'sh', '-c', script], { env });
     const out = collect(child.stdout);
-    const hasSaid = (text: RegExp) => eventually(() => assert.match(Buffer.concat(out).toString(), text));
-    await hasSaid(/"ready":true/);
+    const hasPrinted = (text: RegExp) => eventually(() => assert.match(Buffer.concat(out).toString(), text));
+    await hasPrinted(/"ready":true/);
     child.kill('SIGINT');
-    await hasSaid(/"heard":"INT"/);
+    await hasPrinted(/"heard":"INT"/);
     child.kill('SIGINT');
     assert.equal(await ended(child), 130);
-    await hasSaid(/"kind":"interrupted"/);
+    await hasPrinted(/"kind":"interrupted"/);
   });
 
-  test('ends everything when it is asked to end', async () => {
+  test('ends everything on SIGTERM', async () => {
     const child = startSluice(['agent', 'run', '--json', ...adapter, 'hang', '--', ...program], { env });
     const out = collect(child.stdout);
     await once(child.stdout, 'data');
@@ -153,7 +153,7 @@ describe('sluice agent', () => {
     assert.match((await sluice(['agent', 'logs'], { env })).stdout, new RegExp(`^${last.runId}  jsonl   crashed`, 'm'));
     const shown = await sluice(['agent', 'logs', last.runId], { env });
     assert.match(shown.stdout, /^> hang killed\n/);
-    const note = `sluice: run ${last.runId} has no end: the program that ran it is gone\n`;
+    const note = `sluice: run ${last.runId} never ended: the process that ran it is gone\n`;
     assert.deepEqual([shown.status, shown.stderr], [0, note]);
     const followed = await sluice(['agent', 'logs', '-f', last.runId], { env });
     assert.deepEqual(followed, { status: 125, stdout: shown.stdout, stderr: note });
@@ -174,12 +174,12 @@ describe('sluice agent', () => {
       (await sluice(['agent', 'logs', 'no-such'], { env })).stderr,
       /there is no run "no-such"; "sluice agent logs" lists them/,
     );
-    // The beginning of a name is none.
+    // The beginning of a name does not match.
     const year = completed.runId.slice(0, 4);
     const begun = await sluice(['agent', 'logs', year], { env });
     assert.deepEqual([begun.status, begun.stdout], [125, '']);
     const newest = runs.at(-1)?.runId ?? '';
-    assert.match(begun.stderr, new RegExp(`^sluice: there is no run "${year}"; \\d+ names begin so: .*${newest}\\.\\.\\.\\n$`));
+    assert.match(begun.stderr, new RegExp(`^sluice: there is no run "${year}"; \\d+ names begin with .*${newest}\\.\\.\\.\\n$`));
     const almost = await sluice(['agent', 'logs', completed.runId.slice(0, -1)], { env });
     assert.deepEqual(
       [almost.status, almost.stderr],
@@ -187,7 +187,7 @@ describe('sluice agent', () => {
     );
   });
 
-  test('sums up what runs have used, by run, day and model', async () => {
+  test('totals what runs have used, by run, day and model', async () => {
     for (const by of ['run', 'day', 'model']) {
       const { stdout } = await sluice(['agent', 'usage', '--by', by], { env });
       assert.match(stdout, new RegExp(`^${by.toUpperCase()} +INPUT +OUTPUT +CACHE READ +CACHE WRITE +COST\\n[^]*total `));
@@ -208,7 +208,7 @@ describe('sluice agent', () => {
       claude = { ...env, PATH: `${folder}:${process.env['PATH']}` };
     });
 
-    test('answers what it asks, deny unless told to allow', async () => {
+    test('answers permission requests with deny unless --permissions is allow', async () => {
       for (const [flags, answer] of [
         [[], 'deny'],
         [['--permissions', 'deny'], 'deny'],
@@ -229,7 +229,7 @@ describe('sluice agent', () => {
       assert.match(watched.stdout, /\nrate limit reached until .*\nwaiting \d+ s for a rate limit\n2: run into a limit\n/);
     });
 
-    test('goes on with a session by its id or by its run, in the same folder, from another folder of logs', async () => {
+    test('resumes a session by its id or by its run, in the same folder, from another log folder', async () => {
       const logs = ['--log-dir', join(folder, 'other')];
       await sluice(['agent', 'run', ...logs, '-C', '/', 'begin'], { env: claude });
       const [summary] = (await sluice(['agent', 'logs', '--json', ...logs], { env: claude })).stdout.trim().split('\n');
@@ -249,7 +249,7 @@ describe('sluice agent', () => {
     assert.match((await sluice(['agent', 'usage'], { env: nowhere })).stdout, /^RUN .*\ntotal +0 /);
   });
 
-  test('says in one line what is wrong', async () => {
+  test('reports what is wrong in one line', async () => {
     const problems: readonly [readonly string[], RegExp][] = [
       [[], /agent needs one of run, resume, logs, usage, got ""/],
       [['walk'], /agent needs one of run, resume, logs, usage, got "walk"/],
@@ -266,7 +266,7 @@ describe('sluice agent', () => {
     }
   });
 
-  test('has colours in a terminal only', async () => {
+  test('uses colours only on a terminal', async () => {
     await using terminal = await InTerminal.open(['agent', 'run', ...adapter, 'hello', '--', ...program], { env });
     assert.match((await terminal.rest()).text, /\p{Cc}\[1m> hello/u);
   });
@@ -274,5 +274,5 @@ describe('sluice agent', () => {
 
 function whyNoReadOnly(): string | false {
   const { status } = spawnSync('bwrap', ['--dev-bind', '/', '/', 'true']);
-  return status === 0 ? false : 'a read-only folder takes bubblewrap, which does not work here';
+  return status === 0 ? false : 'a read-only folder needs bubblewrap, which does not work here';
 }

@@ -22,7 +22,7 @@ describe('sluice attach', () => {
     assert.deepEqual([await ended(child), Buffer.concat(stdout).toString()], [code, '']);
   };
 
-  test('replays, then goes on live, to several at once; only drivers type', async () => {
+  test('replays, then continues live, to several clients at once; only drivers can type', async () => {
     await background.good(['exec', '-dt', '--name', 'shared', '--', 'sh', '-c', 'echo begun; cat -v']);
     await using driver = await attach('shared');
     await using other = await attach('shared');
@@ -35,7 +35,7 @@ describe('sluice attach', () => {
     await other.type('from the second\r');
     const seen = await watcher.see('from the second\r\n');
     assert.doesNotMatch(seen, /from a watcher/);
-    // When it has come is not known, so it is told until it answers.
+    // When it has attached is not known, so lines are sent until it shows one.
     await eventually(async () => {
       await other.type('again\r');
       const { text, reason } = await late.child.collectUntil({ deadlineMs: 500, text: 'again' });
@@ -46,7 +46,7 @@ describe('sluice attach', () => {
     for (const each of [driver, other, watcher, late]) assert.equal((await each.rest()).code, 0);
   });
 
-  test('the driver’s size wins, also when it changes; a watcher’s does not', async () => {
+  test('gives the process the size of the driver, even when it changes, and not that of a watcher', async () => {
     await background.good([
       'exec',
       '-dt',
@@ -67,7 +67,7 @@ describe('sluice attach', () => {
     assert.equal((await driver.rest()).code, 143);
   });
 
-  test('leaves with the detach keys, or others, and gives the terminal back tidy', async () => {
+  test('detaches with the default keys or others, and resets the terminal', async () => {
     await background.good([
       'exec',
       '-dt',
@@ -84,7 +84,7 @@ describe('sluice attach', () => {
     const { text, code } = await first.rest();
     assert.equal(code, 0);
     const off = ['[?1049l', '[?1l', '>', '[?1002l', '[?1006l', '[?2004l', '[?25h'].map((each) => `\x1b${each}`).join('');
-    assert.equal(text, `${off}\r\r\nsluice: detached; "sluice attach full" comes back to it\r\r\n`);
+    assert.equal(text, `${off}\r\r\nsluice: detached; reattach with "sluice attach full"\r\r\n`);
     await using second = await attach('--detach-keys', 'escape,q', 'full');
     await second.see('screen');
     await second.type('\u0010\u0002\r');
@@ -99,7 +99,7 @@ describe('sluice attach', () => {
     await background.good(['kill', 'full']);
   });
 
-  test('gives the terminal back tidy when the program is ended, which had no time to', async () => {
+  test('resets the terminal when the program is ended before it can do so itself', async () => {
     const script = 'printf "\\033[?1049h\\033[?1000hscreen"; exec sleep 600';
     await background.good(['exec', '-dt', '--name', 'ended', '--', 'sh', '-c', script]);
     await using terminal = await attach('ended');
@@ -108,7 +108,7 @@ describe('sluice attach', () => {
     assert.deepEqual(await terminal.rest(), { text: '\x1b[?1049l\x1b[?1000l', code: 143 });
   });
 
-  test('on pipes: forwards what it is given, goes on at its end, passes signals, exits as the process does', async () => {
+  test('on pipes: forwards stdin, continues after its end, forwards signals, exits as the process does', async () => {
     await background.good([
       'exec',
       '-d',
@@ -127,7 +127,7 @@ describe('sluice attach', () => {
     assert.deepEqual([await ended(child), Buffer.concat(stdout).length], [4, 0]);
   });
 
-  test('without replay to a process that is over: exits as it did', async () => {
+  test('without replay, of a process that has ended: exits as it did', async () => {
     await background.good(['exec', '-d', '--name', 'past', '--', 'sh', '-c', 'echo said; exit 3']);
     await startedAndEnded(['wait', 'past'], 3);
     await startedAndEnded(['attach', '--no-replay', 'past'], 3);
@@ -140,7 +140,7 @@ describe('sluice attach', () => {
     await terminal.see('hello\r\nhello\r\n');
     await terminal.type('\u0004');
     assert.deepEqual(await terminal.rest(), {
-      text: 'sluice: detached; "sluice attach lines" comes back to it\r\r\n',
+      text: 'sluice: detached; reattach with "sluice attach lines"\r\r\n',
       code: 0,
     });
     assert.equal(await background.good(['ps', '-q', '-r']), 'lines\n');

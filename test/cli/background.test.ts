@@ -1,4 +1,4 @@
-// Processes that outlive the shell: `exec -d`, the server in the background, and the commands that look at it.
+// Processes that outlive the shell: `exec -d`, the background server, and the commands that use it.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,10 +13,10 @@ import { living } from '../support/processes.js';
 
 const ticking = ['--', 'sh', '-c', 'while :; do echo tick; sleep 0.05; done'];
 
-describe('the server in the background', () => {
+describe('the background server', () => {
   guardAgainstLeaks();
 
-  test('is started by exec -d, found by the others, and ended with all its processes by serve --stop', async () => {
+  test('is started by exec -d, found by other commands, and stopped with all its processes by serve --stop', async () => {
     await using background = new Background();
     assert.equal(await background.good(['exec', '-d', '--name', 'web', '--', 'sh', '-c', 'echo $$; exec sleep 600']), 'web\n');
     const pid = await eventually(async () =>
@@ -32,7 +32,7 @@ describe('the server in the background', () => {
       stdout: '',
       stderr: 'sluice: no server is running; "sluice exec -d" starts one\n',
     });
-    assert.match((await background.run(['serve', '--stop'])).stderr, /^sluice: no server is running in the background\n$/);
+    assert.match((await background.run(['serve', '--stop'])).stderr, /^sluice: no background server is running\n$/);
   });
 
   test('gives a command the variables of the shell, and none that only the server has', async () => {
@@ -43,22 +43,19 @@ describe('the server in the background', () => {
     assert.equal(await background.good(['logs', '--follow', 'shown']), 'shell none\n');
   });
 
-  test('is started also for a user without a home', async () => {
+  test('is started for a user without a home folder too', async () => {
     await using background = new Background();
     const home = { HOME: join(background.folder, 'no-such-home') };
     assert.equal(await background.good(['exec', '-d', '--name', 'homeless', '--', 'sleep', '600'], { env: home }), 'homeless\n');
   });
 
-  test('names the variable that helps where there is no place for its socket', async () => {
+  test('names the variable that helps when there is no place for its socket', async () => {
     await using background = new Background();
     const file = join(background.folder, 'a-file');
     writeFileSync(file, '');
     const { status, stderr } = await sluice(['exec', '-d', '--', 'true'], { env: { XDG_RUNTIME_DIR: undefined, TMPDIR: file } });
     assert.equal(status, 125);
-    assert.match(
-      stderr,
-      /^sluice: the server in the background has no place .*ENOTDIR.*let XDG_RUNTIME_DIR name a folder of yours/,
-    );
+    assert.match(stderr, /^sluice: the background server has no place .*ENOTDIR.*set XDG_RUNTIME_DIR to a folder of yours/);
   });
 
   test('is started once when two shells need it at the same time', async () => {
@@ -85,28 +82,28 @@ describe('the server in the background', () => {
     assert.equal((await sluice(['exec', '--connect', websocket, '--', 'echo', 'there'])).stdout, 'there\n');
     const second = await background.run(['serve', '--daemon']);
     assert.deepEqual([second.status, second.stdout], [125, '']);
-    assert.match(second.stderr, /^sluice: a server is running in the background already; "sluice serve --stop" ends it\n$/);
+    assert.match(second.stderr, /^sluice: a background server is already running; "sluice serve --stop" stops it\n$/);
   });
 
-  test('tells its mistakes to whoever starts it', async () => {
+  test('reports its mistakes to the command that starts it', async () => {
     await using background = new Background();
     const wrong = await background.run(['serve', '--daemon', '--max-connections', 'many']);
     assert.deepEqual([wrong.status, wrong.stdout], [125, '']);
     assert.match(wrong.stderr, /^sluice: --max-connections must be a whole number .*\n$/);
     const taken = await background.run(['serve', '--daemon', '--token-file', '/no/such/file']);
     assert.equal(taken.status, 125);
-    assert.match(taken.stderr, /^sluice: the server in the background did not start: .*\/no\/such\/file.*\n$/);
+    assert.match(taken.stderr, /^sluice: the background server did not start: .*\/no\/such\/file.*\n$/);
     assert.match((await background.run(['serve', '--stop', '--daemon'])).stderr, /--stop takes no other options/);
   });
 
-  test('ends by itself after its idle timeout', async () => {
+  test('exits after its idle timeout', async () => {
     await using background = new Background();
     await background.good(['serve', '--daemon', '--idle-exit-ms', '3000', '--keep-released-ms', '100']);
     await background.good(['exec', '-d', '--name', 'short', '--', 'sleep', '0.1']);
     await eventually(() => assert.equal(existsSync(join(background.folder, 'sluice', 'socket')), false));
   });
 
-  test('keeps its socket and its log to its owner, and trusts no folder that others can enter', async () => {
+  test('keeps its socket and its log private, and trusts no folder that other users can enter', async () => {
     await using background = new Background();
     const own = join(background.folder, 'sluice');
     await background.good(['exec', '-d', '--name', 'x', '--', 'true']);
@@ -119,12 +116,12 @@ describe('the server in the background', () => {
     chmodSync(own, 0o755);
     const open = await background.run(['exec', '-d', '--', 'true']);
     assert.deepEqual([open.status, open.stdout], [125, '']);
-    assert.match(open.stderr, /is not yours alone/);
+    assert.match(open.stderr, /is not private/);
     chmodSync(own, 0o700);
     const linked = join(background.folder, 'other');
     mkdirSync(linked);
     symlinkSync(own, join(linked, 'sluice'));
-    assert.match((await background.run(['ps'], { env: { XDG_RUNTIME_DIR: linked } })).stderr, /is not yours alone/);
+    assert.match((await background.run(['ps'], { env: { XDG_RUNTIME_DIR: linked } })).stderr, /is not private/);
   });
 
   test('gives a detached command our folder and variables, and a terminal with -t', async () => {
@@ -137,7 +134,7 @@ describe('the server in the background', () => {
     assert.equal(await background.good(['logs', '-f', 'x']), `${background.folder}\nit\n24 80\n`);
   });
 
-  test('says what is wrong with a name', async () => {
+  test('explains what is wrong with a name', async () => {
     await using background = new Background();
     assert.match(
       (await background.run(['logs', 'web'])).stderr,
@@ -148,10 +145,10 @@ describe('the server in the background', () => {
     const taken = await background.run(['exec', '-d', '--name', 'worker-1', '--', 'sleep', '600']);
     assert.deepEqual(
       [taken.status, taken.stderr],
-      [125, 'sluice: worker-1 already runs; "sluice kill worker-1" ends it, "sluice restart worker-1" starts it again\n'],
+      [125, 'sluice: worker-1 is already running; "sluice kill worker-1" ends it, "sluice restart worker-1" starts it again\n'],
     );
     assert.match((await background.run(['kill', 'wroker-1'])).stderr, /there is no process "wroker-1"; did you mean worker-1\?/);
-    // The beginning of a name is none.
+    // The beginning of a name does not match.
     for (const [name, hint] of [
       ['worker', 'did you mean worker-1 or worker-2?'],
       ['web', '"sluice ps" lists them'],
@@ -172,7 +169,7 @@ describe('the server in the background', () => {
     for (const name of ['worker-3', 'worker-4']) await background.good(['exec', '-d', '--name', name, '--', 'sleep', '600']);
     assert.equal(
       (await background.run(['kill', 'w'])).stderr,
-      'sluice: there is no process "w"; 4 names begin so: worker-2, worker-3, worker-4...\n',
+      'sluice: there is no process "w"; 4 names begin with it: worker-2, worker-3, worker-4...\n',
     );
     assert.equal((await background.good(['ps', '-q', '-r'])).split('\n').length - 1, 4);
     assert.equal(await background.good(['kill', 'worker-3', 'worker-4']), '');
@@ -187,10 +184,10 @@ describe('the server in the background', () => {
   });
 });
 
-describe('a name that would play tricks on a terminal', () => {
+describe('a name with control characters', () => {
   guardAgainstLeaks();
 
-  test('is spelled out in tables, lists and errors, and exact in JSON', async () => {
+  test('is escaped in tables, lists and errors, and exact in JSON', async () => {
     await using background = new Background();
     const name = '\x1b]0;title\x07\u009b2J';
     const spelled = String.raw`\x1b]0;title\x07\x9b2J`;
@@ -199,7 +196,7 @@ describe('a name that would play tricks on a terminal', () => {
     const [head = '', row = ''] = (await background.good(['ps'])).split('\n');
     assert.deepEqual([head.slice(0, 4), row.split('  ')[0]], ['NAME', spelled]);
     assert.equal(await background.good(['ps', '-q']), `${spelled}\n`);
-    assert.equal((await background.run(['kill', name])).stderr, `sluice: ${spelled} has ended already\n`);
+    assert.equal((await background.run(['kill', name])).stderr, `sluice: ${spelled} has already ended\n`);
     assert.equal(
       (await background.run(['kill', `${name}\n`])).stderr,
       `sluice: there is no process "${spelled} "; did you mean ${spelled}?\n`,
@@ -209,7 +206,7 @@ describe('a name that would play tricks on a terminal', () => {
   });
 });
 
-describe('on the server in the background', () => {
+describe('on the background server', () => {
   let background: Background;
   before(async () => {
     background = new Background();
@@ -240,14 +237,14 @@ describe('on the server in the background', () => {
       await background.good(['kill', 'lives']);
     });
 
-    test('has colours in a terminal only, and not with NO_COLOR', async () => {
+    test('uses colours only on a terminal, and not with NO_COLOR', async () => {
       await using coloured = await InTerminal.open(['ps'], { env: background.env });
       assert.match((await coloured.rest()).text, /\p{Cc}\[31mexited 3 *\p{Cc}\[39m/u);
       await using plain = await InTerminal.open(['ps'], { env: { ...background.env, NO_COLOR: '1' } });
       assert.doesNotMatch((await plain.rest()).text, /\p{Cc}\[/u);
     });
 
-    test('draws --watch over itself in a small window, and cuts what does not fit', async () => {
+    test('redraws --watch in place in a small window, and cuts what does not fit', async () => {
       for (const name of ['w1', 'w2', 'w3', 'w4']) await start(name, '--', 'sh', '-c', `exec sleep 600 # ${'long '.repeat(30)}`);
       await using watching = await InTerminal.open(['ps', '--watch', '--running'], { env: { ...background.env, NO_COLOR: '1' } });
       await watching.child.resize({ rows: 4, cols: 40 });
@@ -260,7 +257,7 @@ describe('on the server in the background', () => {
       await background.good(['kill', '--all']);
     });
 
-    test('goes on with --watch: prints again when something has changed, ends with Ctrl-C', async () => {
+    test('keeps running with --watch: prints again when something has changed, ends with Ctrl-C', async () => {
       const child = startSluice(['ps', '--watch', '--json', '--running'], { env: background.env });
       const out = collect(child.stdout);
       // A process that is seen before it is released has another session afterwards, which is printed too.
@@ -287,8 +284,8 @@ describe('on the server in the background', () => {
       await background.run(['wait', 'mixed']);
     });
 
-    test('prints everything, one stream, the last lines, or what came after a number', async () => {
-      // In which order two pipes are read is nobody's promise.
+    test('prints everything, one stream, the last lines, or what follows a sequence number', async () => {
+      // The order in which two pipes are read is not guaranteed.
       assert.match(await background.good(['logs', 'mixed']), /^(?=[^]*one\n)(?=[^]*two\n)(?=[^]*red\n)(?=[^]*no end)[^]{18}$/);
       assert.equal(await background.good(['logs', '--stream', 'stdout', 'mixed']), 'one\nred\nno end');
       assert.equal(await background.good(['logs', '--stream=stderr', 'mixed']), 'two\n');
@@ -301,7 +298,7 @@ describe('on the server in the background', () => {
       );
     });
 
-    test('takes the last lines and --follow in every order and spelling', async () => {
+    test('accepts --tail and --follow in every order and spelling', async () => {
       await start('counted', '--', 'sh', '-c', 'seq 1 30; read -r line; echo over');
       await eventually(async () => assert.match(await background.good(['logs', 'counted']), /\n30\n$/));
       const spelled = [['-n', '2', '-f'], ['-f', '-n', '2'], ['-fn2'], ['-fn', '2'], ['-2', '-f'], ['--follow', '--tail=2']];
@@ -316,14 +313,14 @@ describe('on the server in the background', () => {
       assert.match((await background.run(['logs', '--lines', '2', 'counted'])).stderr, /"--lines"; did you mean --tail\?/);
     });
 
-    test('leaves escape sequences in with --raw, and in a terminal', async () => {
+    test('keeps escape sequences with --raw, and on a terminal', async () => {
       assert.match(await background.good(['logs', '--raw', 'mixed']), /\p{Cc}\[31mred\p{Cc}\[0m\n/u);
       await using terminal = await InTerminal.open(['logs', 'mixed'], { env: background.env });
       assert.match((await terminal.rest()).text, /\p{Cc}\[31mred\p{Cc}\[0m\r\n/u);
     });
 
-    test('says in a line how much is missing', async () => {
-      // Written in pieces of 64 KiB at most, so that something must be forgotten whatever the pieces are.
+    test('prints a line that says how much is missing', async () => {
+      // Written in pieces of 64 KiB at most, so that something must be evicted whatever the pieces are.
       await start('long', '--', 'awk', 'BEGIN { for (i = 0; i < 60000; i++) print "line " i " of many" }');
       await background.run(['wait', 'long']);
       const text = await background.good(['logs', 'long']);
@@ -335,8 +332,8 @@ describe('on the server in the background', () => {
       assert.match(text, /line 59999 of many\n$/);
     });
 
-    test('says at each of several holes how much is missing there', async () => {
-      // The beginning of stderr is kept, and stands alone between two holes.
+    test('says at each of several gaps how much is missing there', async () => {
+      // The beginning of stderr is kept, alone between two gaps.
       const flood = 'head -c 1500000 /dev/zero | tr "\\0" x';
       await start('holes', '--', 'sh', '-c', `${flood}; sleep 0.1; echo; echo middle >&2; sleep 0.1; ${flood}`);
       await background.run(['wait', 'holes']);
@@ -349,7 +346,7 @@ describe('on the server in the background', () => {
       assert.equal(shown + missing.reduce((sum, bytes) => sum + bytes, 0), 3_000_008);
     });
 
-    test('goes on with --follow until the process ends, and after a hole', async () => {
+    test('keeps printing with --follow until the process ends, and refuses an unknown process', async () => {
       const child = startSluice(['logs', '-f', 'followed'], { env: background.env });
       const early = collect(child.stderr);
       assert.equal(await ended(child), 125);
@@ -366,7 +363,7 @@ describe('on the server in the background', () => {
       assert.equal(Buffer.concat(out).toString(), 'got a\ngot b\ngot c\nover\n');
     });
 
-    test('exits with 141 when nobody reads it any more', async () => {
+    test('exits with 141 when its stdout is no longer read', async () => {
       await start('endless', ...ticking);
       const child = startSluice(['logs', '-f', 'endless'], { env: background.env });
       await once(child.stdout, 'data');
@@ -401,7 +398,7 @@ describe('on the server in the background', () => {
     assert.deepEqual(await background.run(['wait', '--timeout', '50ms', 'exits']), {
       status: 124,
       stdout: '',
-      stderr: 'sluice: exits still runs\n',
+      stderr: 'sluice: exits is still running\n',
     });
     const waiting = background.run(['wait', '--json', 'mixed', 'exits']);
     await background.good(['send', 'exits', 'go\n']);
@@ -420,7 +417,7 @@ describe('on the server in the background', () => {
     );
   });
 
-  test('sluice send types texts and keys in their order, a file, and the end', async () => {
+  test('sluice send types texts and keys in order, a file, and the end of input', async () => {
     await start('typed', '--', 'cat', '-v');
     await background.good(['send', 'typed', 'a', '--key', 'ctrl-c', 'b', '-k', 'up', '--key=enter', 'c\n']);
     await background.good(['send', 'typed', '--stdin', '--eof'], { input: 'from a file\n' });
@@ -466,14 +463,14 @@ describe('on the server in the background', () => {
     }
     for (const [wrong, problem] of [
       ['-99', 'there is no signal "99"; use a name such as INT, or its number'],
-      ['-x', 'unknown option "-x"; "sluice kill --help" lists all'],
+      ['-x', 'unknown option "-x"; "sluice kill --help" lists all options'],
     ] as const) {
       const { status, stderr } = await background.run(['kill', wrong, 'i']);
       assert.deepEqual([status, stderr], [125, `sluice: ${problem}\n`]);
     }
   });
 
-  test('sluice kill ends trees, sends signals, takes several, and all', async () => {
+  test('sluice kill ends trees, sends signals, takes several names, and --all', async () => {
     const tree = 'setsid sleep 600 & echo $! $$; trap "" TERM; while :; do sleep 0.05; done';
     await start('tree', '--', 'sh', '-c', tree);
     const pids = await eventually(async () => {
@@ -485,7 +482,7 @@ describe('on the server in the background', () => {
     assert.deepEqual(await background.run(['kill', 'tree']), {
       status: 1,
       stdout: '',
-      stderr: 'sluice: tree has ended already\n',
+      stderr: 'sluice: tree has already ended\n',
     });
 
     await start('asked', '--', 'sh', '-c', 'trap "exit 8" INT; echo ready; while :; do sleep 0.05; done');

@@ -1,4 +1,4 @@
-// `sluice completion`: what the shells themselves make of the scripts.
+// `sluice completion`: its scripts, run by the shells themselves.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -16,7 +16,7 @@ import { program } from '../support/sluice-server.js';
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** Why a shell cannot be asked on this machine, or false when it can. */
+/** Why a shell cannot be tested on this machine, or false when it can. */
 function missing(shell: Shell): string | false {
   return spawnSync(shell, ['-c', ':']).error === undefined ? false : `${shell} is not installed`;
 }
@@ -81,7 +81,7 @@ function lines(text: string): string[] {
   return text.split('\n').filter((row) => row !== '');
 }
 
-/** Stands for the program: has processes, also on a server elsewhere, and else prints what it was given. */
+/** Replaces the program: lists processes, also those of another server, and otherwise prints its arguments. */
 const standIn = `
 case "$*" in
   'ps --quiet') printf '%s\\n' web worker 'two words' has:colon ;;
@@ -99,7 +99,7 @@ describe('sluice completion', () => {
     for (const shell of shells) scripts[shell] = (await sluice(['completion', shell])).stdout;
   });
 
-  test('refuses a shell it does not know, or none, in one line', async () => {
+  test('refuses an unknown shell, or none, in one line', async () => {
     for (const [args, got] of [
       [[], ''],
       [['tcsh'], ', got "tcsh"'],
@@ -125,9 +125,9 @@ describe('sluice completion', () => {
         const { options } = (await load()).manual;
         const long = spellings(options).map((spelled) => (shell === 'fish' ? spelled.slice(2) : spelled));
         const short = Object.values(options).flatMap((option) => (option.short === undefined ? [] : [option.short]));
-        const told = [name, ...long, ...short.map((letter) => (shell === 'fish' ? letter : `-${letter}`))];
+        const expected = [name, ...long, ...short.map((letter) => (shell === 'fish' ? letter : `-${letter}`))];
         assert.deepEqual(
-          told.filter((word) => !words.has(word)),
+          expected.filter((word) => !words.has(word)),
           [],
           name,
         );
@@ -174,7 +174,7 @@ describe('sluice completion', () => {
     ['sluice ps w', []],
   ];
 
-  test('completes commands, options, values, files and names of processes in bash', () => {
+  test('completes commands, options, values, files and process names in bash', () => {
     using desk = new Desk(standIn);
     for (const [line, offered] of offers) assert.deepEqual(desk.bash(line).toSorted(), offered.toSorted(), line);
   });
@@ -186,7 +186,7 @@ describe('sluice completion', () => {
     for (const [line, offered] of offers) assert.deepEqual(found(line).toSorted(), offered.toSorted(), line);
   });
 
-  test('knows in bash that words are split at : and =', () => {
+  test('copes with bash splitting words at : and =', () => {
     using desk = new Desk(standIn);
     assert.deepEqual(desk.bash('sluice logs --stream='), ['stdout', 'stderr']);
     assert.deepEqual(desk.bash('sluice logs --stream=stde'), ['stderr']);
@@ -196,7 +196,7 @@ describe('sluice completion', () => {
 
   const commandLines = ['sluice exec slui', 'sluice exec -t -e A=b:c -- slui', 'sluice exec -tCfolder slui'];
 
-  test('completes the command after exec in bash, and offers nothing of ours for its arguments', () => {
+  test('completes the command after exec in bash, and offers none of our options for its arguments', () => {
     using desk = new Desk(standIn);
     for (const line of commandLines) assert.ok(desk.bash(line).includes('sluice'), line);
     assert.deepEqual(desk.bash('sluice exec ls fol').toSorted(), ['folded-file', 'folder']);
@@ -210,7 +210,7 @@ describe('sluice completion', () => {
     assert.deepEqual(desk.fish('sluice exec sluice exec ls --ti'), []);
   });
 
-  test('completes the names of the processes of a real server in the background', async () => {
+  test('completes the process names of a real background server', async () => {
     await using background = new Background();
     using desk = new Desk(`exec '${process.execPath}' -- '${program}' "$@"`);
     for (const name of ['web', 'worker']) await background.good(['exec', '-d', '--name', name, '--', 'sleep', '600']);
@@ -246,7 +246,7 @@ describe('sluice completion', () => {
     await typesRight(desk, ['zsh', '-f', '-i'], setUp);
   });
 
-  /** Each line is run by the shell, so that the program itself tells what it was given, whatever the screen looks like. */
+  /** Has the shell run each line, so that the program itself prints its arguments, whatever the screen looks like. */
   async function typesRight(desk: Desk, command: readonly string[], setUp: string): Promise<void> {
     await using terminal = await InTerminal.open([], { command, env: { ...desk.env, INPUTRC: '/dev/null' } });
     await terminal.type(`${setUp}; sluice ready\r`);

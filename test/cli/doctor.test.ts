@@ -25,11 +25,11 @@ interface Surroundings {
   readonly nodeFlags?: readonly string[];
   /** A shell script that ends in `exec "$@"`, and so becomes the program. */
   readonly prelude?: string;
-  /** What comes before the shell. */
+  /** The command that runs the shell. */
   readonly launcher?: readonly string[];
 }
 
-/** Runs with a runtime folder and a sandbox of its own, so that the machine's do not matter. */
+/** Runs with its own runtime folder and sandbox, so that the machine's do not matter. */
 function run(args: readonly string[], { env = {}, nodeFlags = [], prelude = 'exec "$@"', launcher = [] }: Surroundings = {}) {
   using folder = new ScratchFolder();
   fakeProgram(folder, 'bwrap', 'echo bubblewrap 1.2.3');
@@ -78,13 +78,13 @@ function withKoffi(action: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(hook)}`];
 }
 
-// With fewer the doctor rightly warns about them, and a machine that is fit cannot be shown.
+// With fewer the doctor rightly warns about them, and a healthy machine cannot be shown.
 const skip = fewerThan(1_024);
 
 describe('sluice doctor', { skip }, () => {
   guardAgainstLeaks();
 
-  test('makes every check and finds nothing wrong with a machine that is fit', () => {
+  test('runs every check and finds nothing wrong with a healthy machine', () => {
     const { status, ok, checks, unwell } = doctor();
     assert.deepEqual({ status, ok, unwell }, { status: 0, ok: true, unwell: [] });
     assert.deepEqual(
@@ -108,7 +108,7 @@ describe('sluice doctor', { skip }, () => {
     assert.ok(checks.every(({ found }) => found !== ''));
   });
 
-  test('prints a line for each check, what to do below it, and the sum', () => {
+  test('prints a line for each check, the remedy below it, and a summary', () => {
     const { status, stdout } = run(['doctor'], { prelude: 'ulimit -n 64; exec "$@"' });
     assert.equal(status, 0);
     assert.match(stdout, /^✓ Node\.js {14}\d+\.\d+\.\d+$/m);
@@ -137,7 +137,7 @@ describe('sluice doctor', { skip }, () => {
     assert.deepEqual([status, stderr.includes('doctor takes no argument "me"')], [125, true]);
   });
 
-  test('ends when nobody reads what it says', async () => {
+  test('exits with 141 when its output is no longer read', async () => {
     using folder = new ScratchFolder();
     const env = { ...process.env, XDG_RUNTIME_DIR: folder.path };
     const child = spawn(process.execPath, ['--', program, 'doctor'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -145,14 +145,14 @@ describe('sluice doctor', { skip }, () => {
     assert.deepEqual(await once(child, 'exit'), [141, null]);
   });
 
-  test('without koffi warns of the portable backend, on which everything else works', () => {
+  test('warns about the portable backend without koffi, and everything else works', () => {
     const { status, unwell } = doctor({ nodeFlags: withKoffi(`throw new Error('not found');`) });
     assert.deepEqual([status, unwell.map(({ name, state }) => [name, state])], [0, [['backend', 'warning']]]);
-    assert.match(unwell[0]?.found ?? '', /^portable, since koffi is not installed: daemons .* are not found/);
+    assert.match(unwell[0]?.found ?? '', /^portable, because koffi is not installed: daemons .* are not found/);
     assert.match(unwell[0]?.remedy ?? '', /^npm install koffi/);
   });
 
-  test('tells why koffi cannot be loaded', () => {
+  test('reports why koffi cannot be loaded', () => {
     using folder = new ScratchFolder();
     const file = path.join(folder.path, 'koffi.cjs');
     writeFileSync(file, `throw new Error('made for another processor');`);
@@ -176,7 +176,7 @@ describe('sluice doctor', { skip }, () => {
     ]);
   });
 
-  test('warns with its own words when bubblewrap does not work', () => {
+  test('warns with the error of bubblewrap when it does not work', () => {
     using folder = new ScratchFolder();
     fakeProgram(folder, 'bwrap', 'echo "bwrap: No permissions to create new namespace" >&2; exit 1');
     const { status, unwell } = doctor({ env: { PATH: `${folder.path}:${process.env['PATH']}` } });
@@ -184,7 +184,7 @@ describe('sluice doctor', { skip }, () => {
     assert.match(unwell[0]?.remedy ?? '', /\(bwrap: No permissions to create new namespace\)/);
   });
 
-  test('finds a folder for temporary files broken when nothing can be written there', () => {
+  test('reports the folder for temporary files as broken when nothing can be written there', () => {
     using folder = new ScratchFolder();
     const file = path.join(folder.path, 'file');
     writeFileSync(file, '');
@@ -196,24 +196,24 @@ describe('sluice doctor', { skip }, () => {
     assert.match(unwell[0]?.remedy ?? '', /TMPDIR/);
   });
 
-  test('finds a runtime folder broken that others can enter', () => {
+  test('reports a runtime folder as broken when other users can enter it', () => {
     using folder = new ScratchFolder();
     mkdirSync(path.join(folder.path, 'sluice'));
     chmodSync(path.join(folder.path, 'sluice'), 0o755);
     const { status, unwell } = doctor({ env: { XDG_RUNTIME_DIR: folder.path } });
     assert.deepEqual([status, unwell.map(({ name, state }) => [name, state])], [1, [['background server', 'broken']]]);
-    assert.match(unwell[0]?.found ?? '', /is not yours alone/);
+    assert.match(unwell[0]?.found ?? '', /is not private/);
   });
 
-  test('tells of the server in the background, and leaves it running', () => {
+  test('reports the background server, and leaves it running', () => {
     using folder = new ScratchFolder();
     const env = { XDG_RUNTIME_DIR: folder.path };
     assert.equal(run(['serve', '--daemon'], { env }).status, 0);
     try {
-      const tell = () => doctor({ env }).checks.find(({ name }) => name === 'background server')?.found ?? '';
-      const told = tell();
-      assert.match(told, new RegExp(`^runs with pid \\d+, version ${version.replaceAll('.', '\\.')}$`));
-      assert.equal(tell(), told);
+      const look = () => doctor({ env }).checks.find(({ name }) => name === 'background server')?.found ?? '';
+      const found = look();
+      assert.match(found, new RegExp(`^runs with pid \\d+, version ${version.replaceAll('.', '\\.')}$`));
+      assert.equal(look(), found);
     } finally {
       assert.equal(run(['serve', '--stop'], { env }).status, 0);
     }
@@ -222,7 +222,7 @@ describe('sluice doctor', { skip }, () => {
 
 const namespace = ['unshare', '--user', '--map-root-user', '--mount'];
 
-// Where the kernel or a sandbox forbids namespaces nothing can be taken away.
+// Where the kernel or a sandbox forbids namespaces, nothing can be taken away.
 if (process.platform === 'linux' && spawnSync('unshare', [...namespace.slice(1), 'true']).status === 0) {
   describe('sluice doctor on a machine that lacks something', { skip }, () => {
     guardAgainstLeaks();
@@ -233,16 +233,16 @@ if (process.platform === 'linux' && spawnSync('unshare', [...namespace.slice(1),
       assert.match(unwell[0]?.remedy ?? '', /mount -t devpts/);
     });
 
-    test('says that there is no /proc, what that means, and how to mount it', () => {
+    test('reports a missing /proc, what that means, and how to mount it', () => {
       const { status, ok, unwell } = doctor({ launcher: namespace, prelude: 'mount -t tmpfs tmpfs /proc && exec "$@"' });
       const broken = unwell.filter(({ state }) => state === 'broken');
       const table = broken.find(({ name }) => name === 'process table');
       assert.deepEqual([status, ok], [1, false]);
-      assert.match(`${table?.found}; ${table?.remedy}`, /no \/proc.*not ended.*mount -t proc proc \/proc/);
-      assert.match(unwell.find(({ name }) => name === 'backend')?.found ?? '', /^portable, since there is no \/proc/);
+      assert.match(`${table?.found}; ${table?.remedy}`, /\/proc is missing.*not ended.*mount -t proc proc \/proc/);
+      assert.match(unwell.find(({ name }) => name === 'backend')?.found ?? '', /^portable, because \/proc is missing/);
     });
 
-    test('finds out that a killed server’s processes survive, and ends the one it left', async () => {
+    test('detects that a process of a killed server survives, and ends it', async () => {
       const blind = [whereIs('grep'), '/proc/loadavg'].map((place) => `mount --bind /dev/null ${place} && `);
       const prelude = `${blind.join('')}exec "$@"`;
       const { status, unwell } = doctor({ launcher: namespace, prelude });

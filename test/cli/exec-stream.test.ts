@@ -27,7 +27,7 @@ for (const [where, open] of Object.entries(places)) {
   describe(`sluice exec --stream ${where}`, () => {
     guardAgainstLeaks();
 
-    test(`takes ${turns} turns, each sent only after the reply to the one before`, async () => {
+    test(`takes ${turns} turns, each sent only after the reply to the previous one`, async () => {
       await using place = await open();
       const child = startSluice([
         'exec',
@@ -55,7 +55,7 @@ for (const [where, open] of Object.entries(places)) {
       assert.deepEqual([status, stdout.equals(line)], [0, true]);
     });
 
-    test('passes every byte there is unchanged, both ways and on both streams', async () => {
+    test('passes every possible byte unchanged, both ways and on both streams', async () => {
       await using place = await open();
       const bytes = Buffer.concat([Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)), randomBytes(100_000)]);
       const child = startSluice(['exec', '--stream', ...place.flags, '--', 'sh', '-c', 'tee /dev/stderr']);
@@ -65,7 +65,7 @@ for (const [where, open] of Object.entries(places)) {
       assert.deepEqual([status, Buffer.concat(stdout).equals(bytes), Buffer.concat(stderr).equals(bytes)], [0, true, true]);
     });
 
-    test('holds our stdin back while the command does not read, and ends it when we are ended', async () => {
+    test('stops reading our stdin while the command does not read, and ends the command when we are ended', async () => {
       await using place = await open();
       const child = startSluice(['exec', '--stream', ...place.flags, '--', 'sh', '-c', 'echo $$; exec sleep 600']);
       const [first] = (await once(child.stdout, 'data')) as [Buffer];
@@ -121,7 +121,7 @@ describe('sluice exec --stream', () => {
       await once(child.stdout, 'data');
       server.child.kill('SIGKILL');
       assert.equal(await ended(child), 125);
-      assert.match(Buffer.concat(stderr).toString(), /^sluice: the server was lost \(.*\); .*not known\n$/);
+      assert.match(Buffer.concat(stderr).toString(), /^sluice: the server was lost \(.*\); .*unknown\n$/);
       await eventually(async () => assert.deepEqual(await living([Number.parseInt(first.toString(), 10)]), []));
     });
   }
@@ -149,7 +149,7 @@ describe('sluice exec --stream', () => {
   test('is refused when stdin is a terminal', async () => {
     await using terminal = await InTerminal.open(['exec', '--stream', '--', 'cat']);
     const { text, code } = await terminal.rest();
-    assert.match(text, /^sluice: --stream is for programs, and stdin is a terminal; use -t/);
+    assert.match(text, /^sluice: --stream is for programs, but stdin is a terminal; use -t/);
     assert.equal(code, 125);
   });
 });

@@ -1,4 +1,4 @@
-// `sluice exec -t` in a real terminal, as a person sees it.
+// `sluice exec -t` in a real terminal, as a user sees it.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { living } from '../support/processes.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 
-/** Runs the program from a shell that says whether the terminal is afterwards as it was before. */
+/** Runs the program from a shell that prints whether the terminal is unchanged afterwards. */
 function fromShell(args: string): Promise<InTerminal> {
   const script = `before=$(stty -g); "$0" "$1" ${args}; echo "status $?"; [ "$before" = "$(stty -g)" ] && echo as it was`;
   return InTerminal.open([], { command: ['sh', '-c', script, process.execPath, program] });
@@ -25,7 +25,7 @@ describe('sluice exec -t', () => {
     await terminal.see('44 120');
   });
 
-  test('takes -it, as other programs do', async () => {
+  test('accepts -it, as other programs do', async () => {
     await using terminal = await InTerminal.open([
       'exec',
       '-it',
@@ -39,7 +39,7 @@ describe('sluice exec -t', () => {
     assert.match((await terminal.rest()).text, /\ngot it\r\n$/);
   });
 
-  test('forwards lines with -i alone, and passes the end of input on', async () => {
+  test('forwards lines with -i alone, and the end of input', async () => {
     await using terminal = await InTerminal.open(['exec', '-i', '--', 'sh', '-c', '[ -t 0 ] || echo ready; cat; echo over']);
     await terminal.see('ready');
     await terminal.type('line\r');
@@ -48,7 +48,7 @@ describe('sluice exec -t', () => {
     assert.deepEqual(await terminal.rest(), { text: 'over\r\n', code: 0 });
   });
 
-  test('passes output through as it is: one carriage return before a line feed', async () => {
+  test('passes output through unchanged: one carriage return before a line feed', async () => {
     await using terminal = await InTerminal.open(['exec', '-t', '--', 'printf', 'one\ntwo\n']);
     assert.deepEqual(await terminal.rest(), { text: 'one\r\ntwo\r\n', code: 0 });
   });
@@ -63,14 +63,14 @@ describe('sluice exec -t', () => {
     assert.equal(code, 5);
   });
 
-  test('tells the command which terminal it has', async () => {
+  test('passes the kind of terminal on to the command', async () => {
     await using terminal = await InTerminal.open(['exec', '-t', '--no-inherit-env', '--', 'sh', '-c', 'echo "$TERM"'], {
       env: { TERM: 'vt220' },
     });
     assert.equal((await terminal.rest()).text, 'vt220\r\n');
   });
 
-  test('gives a terminal also to a command whose input and output are none', async () => {
+  test('gives the command a terminal even when our stdin and stdout are not terminals', async () => {
     const { status, stdout } = await sluice(
       ['exec', '-t', '--', 'sh', '-c', 'read line; echo "$line"; [ -t 0 ] && [ -t 1 ] && stty size'],
       {
@@ -81,9 +81,9 @@ describe('sluice exec -t', () => {
   });
 
   for (const [how, args, status] of [
-    ['a command that leaves its own in disorder', `exec -t -- sh -c 'stty raw; exit 3'`, 3],
+    ['a command that leaves its own in raw mode', `exec -t -- sh -c 'stty raw; exit 3'`, 3],
     ['a command that does not exist', 'exec -t -- no-such-program', 127],
-    ['a server that is not there', 'exec -t --connect unix:///no/such/socket -- true', 125],
+    ['a server that cannot be reached', 'exec -t --connect unix:///no/such/socket -- true', 125],
   ] as const) {
     test(`leaves our terminal as it was after ${how}`, async () => {
       await using shell = await fromShell(args);
@@ -103,7 +103,7 @@ describe('sluice exec -t', () => {
     });
   }
 
-  test('on a server: leaves the command running there with the detach keys, and comes back to it', async () => {
+  test('on a server: detaches with the detach keys, leaves the command running, and reattaches to it', async () => {
     await using server = await SluiceServer.start('unix');
     await using terminal = await InTerminal.open(['exec', '-t', '--connect', server.url, '--name', 'shell', '--', 'sh'], {
       env: { PS1: 'ready> ' },
@@ -113,7 +113,7 @@ describe('sluice exec -t', () => {
     const pid = Number(/pid=(\d+)/.exec(await terminal.see(/pid=\d+/))?.[1]);
     await terminal.type('\u0010\u0011');
     const { text, code } = await terminal.rest();
-    const [, line = ''] = /\nsluice: detached; "(.*)" comes back to it\r+\n$/.exec(text) ?? assert.fail(text);
+    const [, line = ''] = /\nsluice: detached; reattach with "(.*)"\r+\n$/.exec(text) ?? assert.fail(text);
     assert.equal(line, `sluice attach --connect ${server.url} shell`);
     assert.equal(code, 0);
     assert.deepEqual(await living([pid]), [pid]);
@@ -128,7 +128,7 @@ describe('sluice exec -t', () => {
 
   test('on a server: takes other detach keys, or none', async () => {
     await using server = await SluiceServer.start('unix');
-    /** What is typed before our terminal is raw would be read by the terminal itself. */
+    /** Waits until our terminal is raw: earlier keys would be handled by the terminal itself. */
     const start = async (keys: string, name: string) => {
       const flags = ['--connect', server.url, '--detach-keys', keys, '--name', name];
       const terminal = await InTerminal.open(['exec', '-t', ...flags, '--', 'sh', '-c', 'echo ready; exec cat -v']);

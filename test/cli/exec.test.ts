@@ -16,7 +16,7 @@ import { living } from '../support/processes.js';
 import { SluiceServer, program } from '../support/sluice-server.js';
 import { selfSigned } from '../transport/self-signed.js';
 
-/** Refused in one line, with nothing on stdout. */
+/** Expects a refusal in one line, with nothing on stdout. */
 async function refuses(problem: RegExp, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<void> {
   const { status, stdout, stderr } = await sluice(args, { env });
   assert.deepEqual({ status, stdout }, { status: 125, stdout: '' }, stderr);
@@ -50,7 +50,7 @@ describe('sluice exec', () => {
       assert.equal((await sluice(['exec', '--', '/etc/passwd'])).status, 126);
     });
 
-    test('with 124 when the time is up, whatever the command says to that', async () => {
+    test('with 124 on a timeout, whatever the command exits with', async () => {
       const started = [
         'exec',
         '--timeout',
@@ -64,12 +64,12 @@ describe('sluice exec', () => {
       assert.deepEqual({ status, stdout }, { status: 124, stdout: 'up\n' });
     });
 
-    test('with 124 after a silence that is too long', async () => {
+    test('with 124 on an idle timeout', async () => {
       const { status } = await sluice(['exec', '--idle-timeout=200ms', '--', 'sh', '-c', 'echo once; sleep 600']);
       assert.equal(status, 124);
     });
 
-    test('with 141 when nobody reads its stdout any more, once the command is gone', async () => {
+    test('with 141 when its stdout is no longer read, once the command is gone', async () => {
       const child = startSluice(['exec', '--', 'sh', '-c', 'echo $$; while :; do echo more; sleep 0.01; done']);
       const [first] = (await once(child.stdout, 'data')) as [Buffer];
       const pid = Number.parseInt(first.toString(), 10);
@@ -78,7 +78,7 @@ describe('sluice exec', () => {
       assert.deepEqual(await living([pid]), []);
     });
 
-    test('with 125 when the server refuses or is not there', async () => {
+    test('with 125 when the server refuses or cannot be reached', async () => {
       await refuses(/could not connect to unix:\/\/\/no\/such\/socket/, [
         'exec',
         '--connect',
@@ -109,26 +109,26 @@ describe('sluice exec', () => {
       await refuses(/--connect and --via exclude each other/, ['exec', '--connect', 'ws://x:1', '--via', 'ssh h', '--', 'true']);
       await refuses(/--max-output needs --buffered or --json/, ['exec', '--max-output', '1KiB', '--', 'true']);
       await refuses(/--detach-keys needs -t and a server/, ['exec', '-t', '--detach-keys', 'ctrl-a', '--', 'true']);
-      await refuses(/-d needs a server that goes on without us/, ['exec', '-d', '--via', 'ssh h', '--', 'true']);
+      await refuses(/-d needs a server that outlives this program/, ['exec', '-d', '--via', 'ssh h', '--', 'true']);
       await refuses(/--remote-sluice needs --via/, ['exec', '--remote-sluice', 'x', '--', 'true']);
       await refuses(/--token-file needs --connect/, ['exec', '--token-file', 'x', '--', 'true']);
     });
   });
 
   describe('gives the command', () => {
-    test('its own arguments untouched, also those that look like ours', async () => {
+    test('its own arguments untouched, even those that look like ours', async () => {
       assert.equal((await sluice(['exec', 'echo', '-t', '--help', '--', '-x'])).stdout, '-t --help -- -x\n');
       assert.equal((await sluice(['exec', '--', '--help'])).status, 127);
     });
 
-    test('the folder that -C names, from where we are', async () => {
+    test('the folder that -C names, relative to ours', async () => {
       assert.equal((await sluice(['exec', '-C', '..', '--', 'pwd'], { cwd: folder })).stdout, `${realpathSync(tmpdir())}\n`);
       assert.equal((await sluice(['exec', `--cwd=${folder}`, '--', 'pwd'])).stdout, `${folder}\n`);
       assert.equal((await sluice(['exec', '--', 'pwd'], { cwd: folder })).stdout, `${folder}\n`);
       assert.equal((await sluice(['exec', '-C', '/no/such/folder', '--', 'pwd'])).status, 125);
     });
 
-    test('our variables, and those that -e and --env-file add, the later ones first', async () => {
+    test('our variables, and those that --env-file and -e add, with -e taking precedence', async () => {
       const file = join(folder, 'variables');
       writeFileSync(file, '# comment\nA=file\nB="quoted # value"\n');
       const show = ['--', 'sh', '-c', 'echo "$A|$B|$C|${D-unset}|$SHELL_HAS"'];
@@ -148,7 +148,7 @@ describe('sluice exec', () => {
       assert.equal((await sluice(['exec', '--arg0', 'other', '--', 'sh', '-c', 'echo "$0"'])).stdout, 'other\n');
     });
 
-    test('time to clean up, as much as --grace says', async () => {
+    test('as much time to clean up as --grace sets', async () => {
       const stubborn = ['--', 'sh', '-c', 'trap "" TERM; echo up; while :; do sleep 0.05; done'];
       const { status, stdout } = await sluice(['exec', '--json', '--timeout', '200ms', '--grace', '0', ...stubborn]);
       const { signal, reason, exitStatus } = JSON.parse(stdout) as Record<string, unknown>;
@@ -160,7 +160,7 @@ describe('sluice exec', () => {
       assert.equal((await sluice(['exec', '--timeout', '200ms', '--grace', '60s', ...tidy])).stdout, 'tidied\n');
     });
 
-    test('the signals that we get', async () => {
+    test('the signals that we receive', async () => {
       const script = 'trap "echo got it; exit 7" TERM; echo ready; while :; do sleep 0.05; done';
       const child = startSluice(['exec', '--', 'sh', '-c', script]);
       const seen = collect(child.stdout);
@@ -170,7 +170,7 @@ describe('sluice exec', () => {
     });
 
     test('a stop and a continue together with ours', async () => {
-      // One process: a shell that is stopped in the midst of a vfork is shown as waiting for its child.
+      // A single process, because a shell that is stopped in the middle of a vfork is shown as waiting for its child.
       const child = startSluice(['exec', '--', 'sh', '-c', 'echo $$; exec sleep 600']);
       const [first] = (await once(child.stdout, 'data')) as [Buffer];
       const pid = Number.parseInt(first.toString(), 10);
@@ -195,7 +195,7 @@ describe('sluice exec', () => {
   });
 
   describe('keeps the output', () => {
-    test('for the end with --buffered, stdout first', async () => {
+    test('until the end with --buffered, stdout first', async () => {
       const both = await new Promise<string>((resolve) => {
         const args = [program, 'exec', '--buffered', '--', 'sh', '-c', 'echo err >&2; echo out; exit 4'];
         const child = spawn('sh', ['-c', '"$0" "$@" 2>&1; echo "status $?"', process.execPath, ...args], {
@@ -242,7 +242,7 @@ describe('sluice exec', () => {
       );
     });
 
-    test('as JSON also when it is cut short, when a signal ended it, and when it never ran', async () => {
+    test('as JSON even when it is cut short, when a signal ended it, and when it never ran', async () => {
       const cut = JSON.parse((await sluice(['exec', '--json', '--max-output=2', '--', 'echo', 'abc'])).stdout) as {
         stdout: object;
       };
@@ -263,7 +263,7 @@ describe('sluice exec', () => {
   });
 
   describe('on a server', () => {
-    test('runs what --connect or SLUICE_URL names, with the token in a file or a variable', async () => {
+    test('runs where --connect or SLUICE_URL says, with the token from a file or a variable', async () => {
       const token = 'a-token-of-thirty-two-characters-x';
       const file = join(folder, 'token');
       writeFileSync(file, `${token}\n`);
@@ -276,7 +276,7 @@ describe('sluice exec', () => {
     });
 
     for (const kind of ['unix', 'websocket'] as const) {
-      test(`gives the command the few variables and the home of the server’s user, and ours when asked to (${kind})`, async () => {
+      test(`gives the command the few variables and the home of the server’s user, and ours on request (${kind})`, async () => {
         const home = mkdtempSync(join(folder, 'home-'));
         await using server = await SluiceServer.start(kind, [], { env: { HOME: home } });
         const show = ['--', 'sh', '-c', 'echo "${OURS-unset}|${PATH:+path}"; pwd'];
@@ -289,7 +289,7 @@ describe('sluice exec', () => {
       });
     }
 
-    test('fails on a server that cannot end stdin, instead of waiting for a command that reads to its end', async () => {
+    test('fails on a server that cannot close stdin, instead of waiting for a command that reads to its end', async () => {
       const path = join(folder, 'other');
       const listener = createServer((socket) => void new OtherExecServer(socket, 'released')).listen(path);
       await once(listener, 'listening');
@@ -299,16 +299,16 @@ describe('sluice exec', () => {
       listener.close();
     });
 
-    test('tells a person at a terminal in which folder the command runs, unless -C has named it', async () => {
+    test('prints on a terminal in which folder the command runs, unless -C names it', async () => {
       await using server = await SluiceServer.start('unix', [], { env: { HOME: folder } });
       await using unnamed = await InTerminal.open(['exec', '--connect', server.url, '--', 'echo', 'done']);
       const { text } = await unnamed.rest();
-      assert.equal(text, `sluice: running in ${folder} on ${server.url}; -C names another folder there\r\ndone\r\n`);
+      assert.equal(text, `sluice: running in ${folder} on ${server.url}; use -C for another folder there\r\ndone\r\n`);
       await using named = await InTerminal.open(['exec', '--connect', server.url, '-C', '/', '--', 'echo', 'done']);
       assert.equal((await named.rest()).text, 'done\r\n');
     });
 
-    test('trusts the private authority that --ca or SLUICE_CA names, and says so when none does', async () => {
+    test('trusts the private certificate authority that --ca or SLUICE_CA names, and suggests --ca when none does', async () => {
       const { cert, key } = selfSigned();
       const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
       writeFileSync(certFile, cert);
@@ -327,13 +327,13 @@ describe('sluice exec', () => {
       assert.deepEqual(await sluice(['exec', '--connect', url, '--ca', certFile, ...say]), good);
       assert.deepEqual(await sluice(['exec', ...say], { env: { SLUICE_URL: url, SLUICE_CA: certFile } }), good);
       assert.deepEqual(await sluice(['exec', ...say], { env: { SLUICE_URL: server.url, SLUICE_CA: certFile } }), good);
-      await refuses(/self.signed certificate; if its authority is a private one, name that with --ca FILE/, [
+      await refuses(/self.signed certificate; if its certificate authority is private, name it with --ca FILE/, [
         'exec',
         '--connect',
         url,
         ...say,
       ]);
-      await refuses(/--ca .*key\.pem holds no certificate in PEM/, ['exec', '--connect', url, '--ca', keyFile, ...say]);
+      await refuses(/--ca .*key\.pem contains no PEM certificate/, ['exec', '--connect', url, '--ca', keyFile, ...say]);
       await refuses(/--ca: ENOENT.*no-such-file/, ['exec', '--connect', url, '--ca', 'no-such-file', ...say]);
       await refuses(/--ca is for wss:\/\/ addresses/, ['exec', '--connect', server.url, '--ca', certFile, ...say]);
       await refuses(/--ca needs --connect/, ['exec', '--ca', certFile, ...say]);
@@ -368,7 +368,7 @@ describe('sluice exec', () => {
 });
 
 describe('sluice', () => {
-  test('tells its version, its commands and their options', async () => {
+  test('prints its version, its commands and their options', async () => {
     assert.match((await sluice(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/);
     const { stdout } = await sluice([]);
     assert.match(stdout, /sluice exec -t -- bash/);

@@ -1,4 +1,4 @@
-// The program as npm installs it: a shell hands on which signals it was started to ignore, and starts Node.
+// The program as npm installs it: a shell script passes on which signals it was started to ignore, and starts Node.
 
 import assert from 'node:assert/strict';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -27,7 +27,7 @@ async function ran(child: ChildProcessWithoutNullStreams): Promise<{ status: num
   return { status, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 
-/** Says when it is there, and ends as planned only if it lives until the next line. */
+/** Prints when it is ready, and exits with 5 only if it lives until the next line. */
 const untilLine = `sh -c 'echo ready; read -r line; echo "got $line"; exit 5'`;
 
 async function survives(child: ChildProcessWithoutNullStreams, signals: readonly NodeJS.Signals[]): Promise<void> {
@@ -41,36 +41,36 @@ async function survives(child: ChildProcessWithoutNullStreams, signals: readonly
 describe('a signal that was ignored when sluice was started', () => {
   guardAgainstLeaks();
 
-  test('does not end exec, nor reach its command: nohup', async () => {
+  test('neither ends exec nor reaches its command: nohup', async () => {
     await survives(started(`exec nohup "$P" exec -- ${untilLine} 2>/dev/null`), ['SIGHUP']);
   });
 
-  test('does not end exec at a terminal, whose stdin nohup replaces by one that cannot be read', async () => {
+  test('does not end exec at a terminal, whose stdin nohup replaces with one that cannot be read', async () => {
     const script = `exec nohup "$P" exec -- sh -c 'kill -HUP $PPID; cat; echo survived' 0>/dev/null 2>/dev/null`;
     const { status, stdout } = await ran(started(script));
     assert.deepEqual([status, stdout], [0, 'survived\n']);
   });
 
-  test('does not end exec, nor reach its command: in the background of a script', async () => {
-    // The shell gives a background command SIGINT and SIGQUIT ignored, and passes our signals on by its pid.
+  test('neither ends exec nor reaches its command: in the background of a script', async () => {
+    // The shell starts a background command with SIGINT and SIGQUIT ignored, and its trap sends both to that command.
     const script = `trap 'kill -s INT $!; kill -s QUIT $!' USR1; exec 3<&0; "$P" exec -- ${untilLine} <&3 &
       status=129; while [ $status -gt 128 ]; do wait $!; status=$?; done; exit $status`;
     await survives(started(script), ['SIGUSR1']);
   });
 
-  test('does not end exec, nor reach its command: any that can be sent', async () => {
+  test('neither ends exec nor reaches its command: any that can be sent', async () => {
     const all = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGTSTP'] as const;
     await survives(started(`trap '' HUP INT QUIT TERM USR1 USR2 TSTP; exec "$P" exec -- ${untilLine}`), all);
   });
 
-  test('leaves those alone that were not', async () => {
+  test('does not affect other signals', async () => {
     const child = started(`trap '' HUP; exec "$P" exec -- sh -c 'trap "exit 7" TERM; echo ready; while :; do sleep 0.05; done'`);
     await once(child.stdout, 'data');
     child.kill('SIGTERM');
     assert.equal(await ended(child), 7);
   });
 
-  test('does not end a server, which still ends when it is asked to', async () => {
+  test('does not end a server, which still stops on SIGTERM', async () => {
     const child = started('exec nohup "$P" serve --listen ws://127.0.0.1:0 2>/dev/null');
     const [url] = (await once(child.stdout, 'data')) as [Buffer];
     child.kill('SIGHUP');
@@ -81,7 +81,7 @@ describe('a signal that was ignored when sluice was started', () => {
     assert.equal(await ended(child), 0);
   });
 
-  test('is not ignored by the server in the background, which belongs to all shells', async () => {
+  test('is not ignored by the background server, which all shells share', async () => {
     await using background = new Background();
     const { status, stdout } = await ran(
       started(`trap '' HUP INT TERM; exec "$P" exec -d --name x -- sleep 600`, background.env),
@@ -91,7 +91,7 @@ describe('a signal that was ignored when sluice was started', () => {
     assert.equal((await background.run(['ps', '-q'])).stdout, '');
   });
 
-  test('is ignored by a command that launches a server too', async () => {
+  test('is also ignored by a command that launches a server', async () => {
     const launcher = join(mkdtempSync(join(tmpdir(), 'sluice-')), 'launch.sh');
     writeFileSync(launcher, 'kill -s HUP $$; exec "$@"');
     const child = started(`trap '' HUP; exec "$P" exec --via "sh $L" --remote-sluice "$P" -- echo there`, { L: launcher });
@@ -99,7 +99,7 @@ describe('a signal that was ignored when sluice was started', () => {
     rmSync(dirname(launcher), { recursive: true });
   });
 
-  test('is told in no variable that a command could see, nor believed from one', async () => {
+  test('is not in a variable that a command could see, nor taken from one', async () => {
     const shown = `"$P" exec -- sh -c 'echo "\${SLUICE_IGNORED_SIGNALS-none}"; kill -s USR1 $$'`;
     const child = started(`trap '' HUP; export SLUICE_IGNORED_SIGNALS=USR1; exec ${shown}`);
     const { status, stdout } = await ran(child);
@@ -132,13 +132,13 @@ describe('the program', () => {
     copy = join(folder, 'a package', 'dist', 'bin', 'sluice.cjs');
     cpSync(dirname(program), dirname(copy), { recursive: true });
     cpSync(join(root, 'package.json'), join(folder, 'a package', 'package.json'));
-    // What is external is found from where the copy lies.
+    // External packages are resolved from the folder of the copy.
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   });
   after(() => rmSync(folder, { recursive: true }));
   guardAgainstLeaks();
 
-  test('is found through links and paths with spaces, and keeps every argument as it is', async () => {
+  test('is found through links and paths with spaces, and keeps every argument unchanged', async () => {
     const bin = join(folder, 'node_modules bin');
     mkdirSync(bin);
     symlinkSync(join('..', 'a package', 'dist', 'bin', 'sluice.cjs'), join(bin, 'sluice'));
@@ -149,21 +149,21 @@ describe('the program', () => {
     assert.deepEqual(await ran(started(`PATH="$B:$PATH"; exec sluice ${args}`, { B: bin })), expected);
   });
 
-  test('takes --env-file for its own, and leaves none to Node', async () => {
+  test('takes --env-file as its own option, and keeps it from Node', async () => {
     const file = join(folder, 'variables');
     writeFileSync(file, 'NODE_OPTIONS=--no-such-option\nOURS=here\n');
     const child = started('exec "$P" exec --env-file "$F" -- printenv OURS', { F: file });
     assert.deepEqual(await ran(child), { status: 0, stdout: 'here\n', stderr: '' });
   });
 
-  test('changes no variable, whatever it is called', async () => {
+  test('changes no variable, whatever its name', async () => {
     const names = ['name', 'value', 'got', 'mask', 'signals', 'status'];
     const script = `trap '' HUP; exec "$P" exec -- printenv ${names.join(' ')}`;
     const { stdout } = await ran(started(script, Object.fromEntries(names.map((name) => [name, `mine ${name}`]))));
     assert.equal(stdout, names.map((name) => `mine ${name}\n`).join(''));
   });
 
-  test('finds out what is ignored without /proc too', async () => {
+  test('detects ignored signals without /proc too', async () => {
     const blind = join(dirname(copy), 'blind.cjs');
     writeFileSync(blind, readFileSync(copy, 'utf8').replaceAll('/proc/self/status', '/no/such/file'));
     chmodSync(blind, 0o755);

@@ -1,4 +1,4 @@
-// The sign of life of a run, drawn on a terminal that the test plays.
+// The sign of life of a run, drawn on a simulated terminal.
 
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
@@ -10,7 +10,7 @@ interface Stage {
   readonly wait: (seconds: number) => void;
 }
 
-/** Everything the terminal gets, piece by piece. */
+/** Everything the terminal receives, piece by piece. */
 function drawn(play: (stage: Stage) => void, columns = 20): string[] {
   const pieces: string[] = [];
   mock.timers.enable({ apis: ['setInterval'] });
@@ -30,7 +30,7 @@ function drawn(play: (stage: Stage) => void, columns = 20): string[] {
 }
 
 describe('the sign of life', () => {
-  test('stands behind the cursor, which stays, and is erased by what comes next', () => {
+  test('is drawn after the cursor, which does not move, and is erased by the next output', () => {
     const pieces = drawn(({ line, print, wait }) => {
       print('a line\n');
       wait(1);
@@ -49,7 +49,7 @@ describe('the sign of life', () => {
     ]);
   });
 
-  test('is cut where the line ends, and absent where the cursor may not be where it seems', () => {
+  test('is cut where the line ends, and absent when the cursor column is uncertain', () => {
     const behind = (text: string) =>
       drawn(({ print, wait }) => {
         print(text);
@@ -63,7 +63,7 @@ describe('the sign of life', () => {
     assert.deepEqual(behind('漢字\nplain'), ['\u001b[K ... 1 s\u001b[8D', '\u001b[K']);
   });
 
-  test('shows no status that a terminal would obey or measure otherwise', () => {
+  test('shows no status that a terminal would obey or measure differently', () => {
     const pieces = drawn(({ line, wait }) => {
       line.describe('\u001b[2J');
       wait(2);
@@ -71,7 +71,7 @@ describe('the sign of life', () => {
     assert.deepEqual(pieces, ['\u001b[K... 1 s\u001b[7D', '\u001b[K']);
   });
 
-  test('is gone between turns, and counts anew in the next', () => {
+  test('is absent between turns, and counts from zero in the next', () => {
     const pieces = drawn(({ line, wait }) => {
       wait(2);
       line.stop();

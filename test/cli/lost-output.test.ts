@@ -1,4 +1,4 @@
-// What Sluice could not write or read is never success: a reader that has gone is told by 141 alone, everything else by one line and 125.
+// A failed read or write is never success: a reader that is gone gives status 141 and no message, any other failure one line and 125.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ const agent = `"${process.execPath}" "${fileURLToPath(new URL('../fixtures/agent
 const runAgent = 'sluice agent run --adapter jsonl --turn-end type=end';
 const full = 'sluice: cannot write to stdout: no space left on device\n';
 
-describe('what cannot be written', () => {
+describe('output that cannot be written', () => {
   let background: Background;
   let folder = '';
   const shell = (script: string) => inShell(script, { folder, env: { ...background.env, XDG_STATE_HOME: folder } });
@@ -63,29 +63,29 @@ describe('what cannot be written', () => {
       assert.deepEqual(await shell(`sluice ${command} >/dev/full`), { status: 125, stdout: '', stderr: full });
     });
 
-    test(`to a reader that has gone: sluice ${command}`, async () => {
+    test(`to a reader that is gone: sluice ${command}`, async () => {
       assert.deepEqual(await shell(`closedPipe sluice ${command}`), { status: 141, stdout: '', stderr: '' });
     });
   }
 
-  test('by a check of the machine', async () => {
+  test('to a full disk: sluice doctor', async () => {
     assert.deepEqual(await shell('sluice doctor >/dev/full'), { status: 125, stdout: '', stderr: full });
   });
 
-  test('to its end, because the file may not grow any further', async () => {
+  test('completely, because the file has reached its size limit', async () => {
     const { status, stderr } = await shell(
       'ulimit -f 8; sluice exec --json -- head -c 100000 /dev/zero >"$SLUICE_TEST_FOLDER/out"',
     );
     assert.deepEqual({ status, stderr }, { status: 125, stderr: 'sluice: cannot write to stdout: file too large\n' });
   });
 
-  test('to stderr is as lost, though no line can say so', async () => {
+  test('to stderr is a failure too, though no line can report it', async () => {
     assert.deepEqual(await shell("sluice exec -- sh -c 'echo lost >&2' 2>/dev/full"), { status: 125, stdout: '', stderr: '' });
     assert.equal((await shell("sluice exec --buffered -- sh -c 'echo lost >&2' 2>/dev/full")).status, 125);
     assert.equal((await shell('sluice no-such-command 2>/dev/full')).status, 125);
   });
 
-  test('to a stderr without a reader does not keep the command from its work', async () => {
+  test('to a stderr without a reader does not disturb the command', async () => {
     const script =
       'exec 9>&1; closedPipe sh -c \'"$SLUICE_TEST_NODE" "$SLUICE_TEST_PROGRAM" exec -- sh -c "echo lost >&2; echo done; exit 3" 2>&1 >&9\'';
     assert.deepEqual(await shell(script), { status: 3, stdout: 'done\n', stderr: '' });
@@ -93,7 +93,7 @@ describe('what cannot be written', () => {
 
   for (const [where, run, status] of [
     ['a full disk', 'sluice exec -- sh -c "$WRITER" >/dev/full', 125],
-    ['a reader that has gone', 'closedPipe sluice exec -- sh -c "$WRITER"', 141],
+    ['a reader that is gone', 'closedPipe sluice exec -- sh -c "$WRITER"', 141],
   ] as const) {
     test(`ends the command that writes it: ${where}`, async () => {
       const writer = `WRITER='echo $$ >"$SLUICE_TEST_FOLDER/pid"; while :; do echo more; sleep 0.05; done'`;
@@ -104,22 +104,22 @@ describe('what cannot be written', () => {
     });
   }
 
-  test('of an agent ends its run without a word when its reader has gone', async () => {
+  test('of an agent ends its run without a message when its reader is gone', async () => {
     const talkative = "sh -c 'while echo more; do sleep 0.05; done'";
     const pipeline = `{ ${runAgent} talk -- ${talkative}; echo $? >"$SLUICE_TEST_FOLDER/status"; } | head -1`;
     const ran = await shell(`${pipeline}; cat "$SLUICE_TEST_FOLDER/status"`);
     assert.deepEqual(ran, { status: 0, stdout: '> talk\n141\n', stderr: '' });
   });
 
-  test('of an agent ends its run with a line when the disk is full', async () => {
+  test('of an agent ends its run with a message when the disk is full', async () => {
     assert.deepEqual(await shell(`${runAgent} hang -- ${agent} >/dev/full`), { status: 125, stdout: '', stderr: full });
   });
 });
 
-describe('a fault of our own', () => {
+describe('an internal fault', () => {
   guardAgainstLeaks();
 
-  test('is one line and 125, without a stack trace, and ends the command', async () => {
+  test('prints one line without a stack trace, exits with 125, and ends the command', async () => {
     const fault = `process.stdin.once('data', () => { throw new Error('out of \\x1b[2Jorder\\nfor good'); });`;
     const flag = `data:text/javascript,${encodeURIComponent(fault)}`;
     const child = spawn(process.execPath, ['--import', flag, program, 'exec', '--', 'sh', '-c', 'echo $$; exec sleep 600']);
@@ -141,9 +141,9 @@ describe('a current folder that has been removed', () => {
   const inRemoved = (command: string) =>
     inShell(`mkdir here; cd here; rmdir ../here; ${command}`, { folder, env: { XDG_STATE_HOME: folder } });
 
-  test('does not matter to a command with a folder of its own', async () => {
+  test('does not matter when -C names another folder', async () => {
     assert.deepEqual(await inRemoved('sluice exec -C / -- pwd'), { status: 0, stdout: '/\n', stderr: '' });
-    // The shell at the head of the program may remark on the folder.
+    // The shell script at the head of the program may print a warning about the folder.
     const { status, stdout } = await inRemoved(
       'PATH="$(dirname "$SLUICE_TEST_NODE"):$PATH" "$SLUICE_TEST_PROGRAM" exec -C / -- pwd',
     );
@@ -151,14 +151,14 @@ describe('a current folder that has been removed', () => {
     assert.equal((await inRemoved(`${runAgent} -C / hello -- ${agent} | tail -1`)).stdout, 'completed; exit code 0\n');
   });
 
-  test('is named in one line where it is needed', async () => {
-    const stderr = 'sluice: the current folder has been removed; name another one in full with -C\n';
+  test('is reported in one line where it is needed', async () => {
+    const stderr = 'sluice: the current folder has been removed; name another by its absolute path with -C\n';
     assert.deepEqual(await inRemoved('sluice exec -- pwd'), { status: 125, stdout: '', stderr });
     assert.deepEqual(await inRemoved(`${runAgent} hello -- ${agent}`), { status: 125, stdout: '', stderr });
   });
 });
 
-describe('what cannot be read', () => {
+describe('input that cannot be read', () => {
   let folder = '';
   const shell = (script: string) => inShell(script, { folder, env: { XDG_STATE_HOME: folder } });
   before(() => (folder = mkdtempSync(join(tmpdir(), 'sluice-'))));
@@ -167,14 +167,14 @@ describe('what cannot be read', () => {
 
   const isFolder = 'sluice: cannot read stdin: it is a folder\n';
 
-  test('is not taken for an empty stdin: a folder', async () => {
+  test('is not mistaken for an empty stdin: a folder', async () => {
     assert.deepEqual(await shell('sluice exec -- cat </'), { status: 125, stdout: '', stderr: isFolder });
     assert.deepEqual(await shell('sluice exec --json -- cat </'), { status: 125, stdout: '', stderr: isFolder });
     const prompts = `${runAgent} --prompts-from-stdin hello -- ${agent} </ | tail -1`;
     assert.equal((await shell(prompts)).stderr, isFolder);
   });
 
-  test('by sluice send is told, and ends nothing', async () => {
+  test('by sluice send is reported, and ends nothing', async () => {
     await using background = new Background();
     await background.good(['exec', '-d', '--name', 'reader', '--', 'cat']);
     const sent = await inShell('sluice send reader --stdin --eof </', { folder, env: background.env });

@@ -1,4 +1,4 @@
-// What `sluice` says, and when it ends, once its server has stopped or vanished.
+// What `sluice` prints, and when it ends, once its server has stopped or vanished.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
-/** Longer than any test waits: a client that keeps trying is seen to hang. */
+/** Longer than any test waits, so that a client that keeps trying fails its test. */
 const patient = ['--reconnect', '10m'];
 
 describe('sluice, when its server stops', () => {
@@ -52,7 +52,7 @@ describe('sluice, when its server stops', () => {
 describe('sluice, when its server has vanished', () => {
   guardAgainstLeaks();
 
-  test('exec says what it is trying, once, and gives up when its time is up', async () => {
+  test('exec reports once that it tries to reconnect, and gives up when the time has passed', async () => {
     await using server = await SluiceServer.start('websocket');
     const child = startSluice([
       'exec',
@@ -76,24 +76,24 @@ describe('sluice, when its server has vanished', () => {
     );
     assert.match(
       over ?? '',
-      /^sluice: the server was lost \(.+\); its processes end with it, and how this one ended is not known$/,
+      /^sluice: the server was lost \(.+\); its processes end with it, and how this one ended is unknown$/,
     );
     assert.deepEqual(rest, ['']);
   });
 
   for (const mode of [['-t'], ['--grace', '1s']]) {
-    test(`exec ${mode.join(' ')} on a terminal says so at the beginning of a line, and when it is back`, async () => {
+    test(`exec ${mode.join(' ')} on a terminal reports it at the beginning of a line, and when it has reconnected`, async () => {
       await using server = await SluiceServer.start('websocket', ['--allow-host', '127.0.0.1']);
       await using proxy = await CuttingProxy.open(server.url);
       const command = ['sh', '-c', 'printf half; exec sleep 600'];
       await using terminal = await InTerminal.open(['exec', ...mode, '--connect', proxy.url, ...patient, '--', ...command]);
       await terminal.see('half');
       const unblock = proxy.block();
-      // A terminal that is not in raw mode adds a carriage return of its own.
-      const said = await terminal.see(/to 600 s\r+\n/);
-      assert.match(said, /^\r+\nsluice: the connection to ws:[^\n]*; trying to reconnect for up to 600 s\r+\n$/);
+      // A terminal that is not in raw mode adds its own carriage return.
+      const notice = await terminal.see(/to 600 s\r+\n/);
+      assert.match(notice, /^\r+\nsluice: the connection to ws:[^\n]*; trying to reconnect for up to 600 s\r+\n$/);
       unblock();
-      assert.match(await terminal.see(/again\r+\n/), /^sluice: connected again\r+\n$/);
+      assert.match(await terminal.see(/reconnected\r+\n/), /^sluice: reconnected\r+\n$/);
       await terminal.child.signal('SIGTERM');
       await terminal.rest();
     });

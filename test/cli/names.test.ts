@@ -1,4 +1,4 @@
-// A name is used again and again: processes that were left running are replaced, forgotten, started again, filed under labels.
+// A name is reused: processes that were left running are replaced, forgotten, restarted, and grouped by labels.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -19,7 +19,7 @@ describe('the name of a process that was left running', () => {
   const sleeping = ['--', 'sleep', '600'];
   const clear = async () => background.good(['rm', '--force', ...(await names())]);
 
-  test('is taken over from an ended process, which is told, and not from a running one, before anything is started', async () => {
+  test('is taken over from an ended process, with a message, and never from a running one, for which nothing is started', async () => {
     assert.equal(await start('x', '--', 'echo', 'first'), 'x\n');
     await background.good(['wait', 'x']);
     assert.deepEqual(await background.run(['exec', '-d', '--name', 'x', '--', 'sh', '-c', 'echo second; exec sleep 600']), {
@@ -31,13 +31,13 @@ describe('the name of a process that was left running', () => {
     const file = `${background.folder}/ran`;
     const refused = await background.run(['exec', '-d', '--name', 'x', '--', 'touch', file]);
     assert.deepEqual([refused.status, refused.stdout], [125, '']);
-    assert.match(refused.stderr, /^sluice: x already runs; "sluice kill x" ends it, "sluice restart x" starts it again\n$/);
+    assert.match(refused.stderr, /^sluice: x is already running; "sluice kill x" ends it, "sluice restart x" starts it again\n$/);
     assert.equal((await background.run(['exec', '--', 'test', '-e', file])).status, 1);
     assert.deepEqual(await names(), ['x']);
     await clear();
   });
 
-  test('is taken over as soon as what an ended process left behind is silent', async () => {
+  test('is taken over as soon as the output of an ended process has ended too', async () => {
     await start('x', '--', 'sh', '-c', 'sleep 1 & exit 3');
     await eventually(async () => assert.deepEqual(await names('--filter', 'status=exited'), ['x']));
     assert.equal((await background.run(['exec', '-d', '--name', 'x', ...sleeping])).stdout, 'x\n');
@@ -45,14 +45,14 @@ describe('the name of a process that was left running', () => {
     await clear();
   });
 
-  test('is free after rm, which refuses a process that runs unless it may end it', async () => {
+  test('is free after rm, which refuses a running process without --force', async () => {
     await start('over', '--', 'true');
     const pid = await runningPid('runs');
     await background.good(['wait', 'over']);
     assert.deepEqual(await background.run(['rm', 'over', 'runs']), {
       status: 1,
       stdout: '',
-      stderr: 'sluice: runs still runs; "sluice rm --force runs" ends it first\n',
+      stderr: 'sluice: runs is still running; "sluice rm --force runs" ends it first\n',
     });
     assert.deepEqual(await names(), ['runs']);
     assert.equal(await background.good(['rm', '-f', 'runs']), '');
@@ -76,12 +76,12 @@ describe('the name of a process that was left running', () => {
     await start('x', '--rm', ...sleeping);
     assert.equal(await background.good(['kill', 'x']), '');
     assert.deepEqual(await names(), []);
-    // It may have ended before it was left.
+    // It may have ended before it was released.
     await start('x', '--rm', '--', 'true');
     await eventually(async () => assert.deepEqual(await names(), []));
   });
 
-  test('stays with restart, and so do command, folder, variables, streams and labels; no variable is shown', async () => {
+  test('survives a restart, as do command, folder, variables, streams and labels; no variable is shown', async () => {
     const script = 'pwd; echo "$OURS"; [ -t 0 ] && stty size; exec sleep 600';
     const args = ['exec', '-dt', '--name', 'x', '--label', 'tier=web', '--', 'sh', '-c', script];
     await background.good(args, { cwd: background.folder, env: { OURS: 'hush' } });
@@ -102,7 +102,7 @@ describe('the name of a process that was left running', () => {
     await clear();
   });
 
-  test('of a process that another terminal drives is not restarted', async () => {
+  test('is not restarted while another terminal drives the process', async () => {
     await start('first', '--rm', '--', 'true'); // so that there is a server
     const socket = `unix://${background.folder}/sluice/socket`;
     await using terminal = await InTerminal.open(['exec', '-t', '--connect', socket, '--name', 'driven', '--', 'cat'], {
@@ -110,7 +110,7 @@ describe('the name of a process that was left running', () => {
     });
     await eventually(async () => assert.deepEqual(await names(), ['driven']));
     const { status, stderr } = await background.run(['restart', 'driven']);
-    assert.deepEqual([status, stderr], [125, 'sluice: driven cannot be restarted: only what "sluice exec -d" has started can\n']);
+    assert.deepEqual([status, stderr], [125, 'sluice: driven cannot be restarted: only processes from "sluice exec -d" can\n']);
     await terminal.type('\u0004');
     await terminal.rest();
   });

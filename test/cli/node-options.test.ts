@@ -1,4 +1,4 @@
-// Options that Node has too reach us, however the program is started: Node takes some of them wherever they stand on its command line.
+// Options that Node has too reach us, however the program is started: Node takes some of them anywhere on its command line.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,12 +10,12 @@ import { Background } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { program } from '../support/sluice-server.js';
 
-/** Both look for Node in PATH. */
+/** The shell script and the first line both look for Node in PATH. */
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
 
 const starts: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'by its shell script': [program],
-  'as every launch of ours starts it': [process.execPath, '--', program],
+  'as our own launches start it': [process.execPath, '--', program],
 };
 
 for (const [how, [command, ...first]] of Object.entries(starts)) {
@@ -33,7 +33,7 @@ for (const [how, [command, ...first]] of Object.entries(starts)) {
       return { status, stdout, stderr };
     }
 
-    test('reads the file that --env-file names, and says itself when there is none', () => {
+    test('reads the file that --env-file names, and reports a missing one itself', () => {
       const show = ['--', 'printenv', 'OURS'];
       const read = { status: 0, stdout: 'read\n', stderr: '' };
       assert.deepEqual(run(['exec', '--env-file', 'variables', ...show]), read);
@@ -45,7 +45,7 @@ for (const [how, [command, ...first]] of Object.entries(starts)) {
       }
     });
 
-    test('takes -e for its own, and refuses by itself what only Node has', () => {
+    test('takes -e as its own option, and itself refuses options that only Node has', () => {
       assert.deepEqual(run(['exec', '-e', 'OURS=set', '--', 'printenv', 'OURS']), { status: 0, stdout: 'set\n', stderr: '' });
       for (const flag of [
         '--watch',
@@ -69,7 +69,7 @@ for (const [how, [command, ...first]] of Object.entries(starts)) {
       assert.deepEqual(run(['exec', '--', 'echo', ...words]), { status: 0, stdout: `${words.join(' ')}\n`, stderr: '' });
     });
 
-    test('hands them on to the server in the background', async () => {
+    test('passes them on to the background server', async () => {
       await using background = new Background();
       const variables = { ...env, ...background.env };
       const args = [...first, 'exec', '-d', '--name', 'shown', '--env-file', 'variables', '--', 'sh', '-c', 'echo $OURS'];

@@ -1,4 +1,4 @@
-// What `sluice ps` says of a process in two words: how it ended, how long it ran, how much it wrote.
+// What `sluice ps` shows about a process: how it ended, how long it ran, how much it wrote.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,12 +20,12 @@ function ended(ending: Partial<Ending>): string | undefined {
   return row({ ending: { startedAt: 0, endedAt: 0, reason: 'exited', ...ending } as Ending })[1];
 }
 
-test('an age has its two largest units', () => {
+test('an age shows its two largest units', () => {
   const ages = [59 * second, 61 * second, hour + 2 * minute, day + 3 * hour + minute].map((age) => row({ startedAt: -age })[3]);
   assert.deepEqual(ages, ['59s', '1m1s', '1h2m', '1d3h']);
 });
 
-test('an ending is a code, a signal, out of time, or not known', () => {
+test('an ending is a code, a signal, a timeout, or lost', () => {
   assert.deepEqual(
     [
       ended({ kind: 'code', code: 3 }),
@@ -37,7 +37,7 @@ test('an ending is a code, a signal, out of time, or not known', () => {
   );
 });
 
-test('lines are cut to the width of the terminal, with wide letters counted as what they take', () => {
+test('lines are cut to the width of the terminal, with wide characters counted as two columns', () => {
   const statuses = [
     { processId: 'p', pid: 7, argv: ['echo', 'x'.repeat(90)], startedAt: 0, outputBytes: 0, state: 'running' },
     { processId: '日本', pid: 8, argv: ['echo', '日'.repeat(40)], startedAt: 0, outputBytes: 0, state: 'running' },
@@ -54,13 +54,13 @@ test('lines are cut to the width of the terminal, with wide letters counted as w
   assert.equal(processTable(statuses, { now: 0, isColoured: true, columns: 4 }).split('\n')[1], 'p  …');
 });
 
-test('a name that could play tricks on a terminal is spelled out', () => {
+test('control characters in a name are escaped', () => {
   assert.equal(
     row({ processId: asProcessId('\u001b]52;c;eA==\u0007\u009b2J\nx') })[0],
     String.raw`\x1b]52;c;eA==\x07\x9b2J\x0ax`,
   );
 });
 
-test('a word that could play tricks on a terminal is quoted', () => {
+test('a word with control characters is escaped and quoted', () => {
   assert.equal(row({ argv: ['echo', 'a b', '\u001b[2J'] }).at(-1), String.raw`echo 'a b' '\x1b[2J'`);
 });

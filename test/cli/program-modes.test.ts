@@ -1,4 +1,4 @@
-// What a program has switched on in a terminal is switched off again, and nothing else.
+// The modes that a program has set in a terminal are reset, and nothing else.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -32,12 +32,12 @@ for (const [name, written, undo] of [
   test(`undoes ${name} in single bytes`, () => assert.equal(undone(...written.split('')), undo));
 }
 
-test('leaves alone what the program has switched off itself', () => {
+test('leaves alone what the program has reset itself', () => {
   const on = `${esc}[?1049;1;25;1000;2004h${esc}[?25l${esc}=${esc}[1m${esc}[>1u${esc}[2;3r${esc}[3 q${esc}[>4;1m`;
   const off = `${esc}[r${esc}[<u${esc}[?1049;1;1000;2004l${esc}[?25h${esc}>${esc}[m${esc}[ q${esc}[>4m`;
   assert.equal(undone(on, off), '');
 });
 
-test('leaves a terminal alone that was reset', () => {
+test('leaves alone a terminal that was reset', () => {
   assert.equal(undone(`${esc}[?1049h${esc}[?1h${esc}[1m`, `${esc}c`), '');
 });

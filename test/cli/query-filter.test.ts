@@ -1,4 +1,4 @@
-// What asks the terminal is taken out of old output, and nothing else.
+// Queries to the terminal are removed from old output, and nothing else.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { QueryFilter, maxHeldBytes } from '#src/cli/query-filter.js';
 const esc = '\x1b';
 const st = `${esc}\\`;
 
-/** Of the text, given in pieces that end at these places. */
+/** Filters the text in pieces that end at these places. */
 function filtered(text: string, cuts: readonly number[] = []): string {
   const bytes = Buffer.from(text, 'latin1');
   const filter = new QueryFilter();
@@ -87,18 +87,18 @@ const others: Readonly<Record<string, string>> = {
 };
 
 for (const [name, query] of Object.entries(queries)) {
-  test(`leaves out a query: ${name}`, () => assert.equal(filtered(`before${query}after`), 'beforeafter'));
+  test(`removes a query: ${name}`, () => assert.equal(filtered(`before${query}after`), 'beforeafter'));
 }
 
 for (const [name, kept] of Object.entries(others)) {
-  test(`keeps what asks nothing: ${name}`, () => assert.equal(filtered(`before${kept}`), `before${kept}`));
+  test(`keeps what is not a query: ${name}`, () => assert.equal(filtered(`before${kept}`), `before${kept}`));
 }
 
-test('keeps what a terminal obeys in the middle of a query', () => {
+test('keeps control characters in the middle of a query', () => {
   assert.equal(filtered(`a${esc}[6\r\nnb`), 'a\r\nb');
 });
 
-test('keeps what follows a query that was broken off', () => {
+test('keeps what follows an aborted query', () => {
   assert.equal(filtered(`a${esc}P+q54\x18b${esc}P+q54${esc}[1mc`), `ab${esc}[1mc`);
 });
 
@@ -108,7 +108,7 @@ test('passes a sequence that is too long to be a query, and finds the next one',
   }
 });
 
-test('gives the same however the bytes are split', () => {
+test('gives the same result however the bytes are split', () => {
   const piece = fc.constantFrom(...Object.values(queries), ...Object.values(others), 'text', '\r\n', ';?', st, '\x07');
   const pieces = fc.array(fc.oneof(piece, fc.string({ maxLength: 3 })), { maxLength: 12 });
   fc.assert(
@@ -120,7 +120,7 @@ test('gives the same however the bytes are split', () => {
   );
 });
 
-test('leaves out every query among other output, however it is split', () => {
+test('removes every query among other output, however it is split', () => {
   const query = fc.constantFrom(...Object.values(queries)).map((text) => ({ text, isKept: false }));
   const whole = Object.entries(others).filter(([name]) => !/unfinished|lone|broken|ends with/.test(name));
   const other = fc.constantFrom(...whole.map(([, text]) => text), 'text\r\n').map((text) => ({ text, isKept: true }));

@@ -1,4 +1,4 @@
-// Gives `sluice serve` arguments, variables and a config file, without any of them being real.
+// Reads the configuration of `sluice serve` from fake arguments, variables and a fake config file.
 
 import assert from 'node:assert/strict';
 import { readWords } from '#src/cli/read-words.js';
@@ -13,7 +13,7 @@ export interface Given {
 
 export const configFile = '/etc/sluice/config.json';
 
-/** With the file, when one is given, named by a flag. */
+/** The file, when one is given, is named by a flag. */
 export function serve(args: readonly string[], { env = {}, file }: Given = {}): ServeConfig {
   const withFile = file === undefined ? args : [...args, '--config', configFile];
   return readServeConfig({
@@ -26,7 +26,7 @@ export function serve(args: readonly string[], { env = {}, file }: Given = {}): 
   });
 }
 
-/** The error is one line that matches. */
+/** Expects an error of one line that matches. */
 export function refuses(problem: RegExp, args: readonly string[], given?: Given): void {
   assert.throws(
     () => serve(args, given),

@@ -1,4 +1,4 @@
-// How `sluice serve` says what it does not understand, and what it would.
+// How `sluice serve` reports what it does not understand.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,14 +10,14 @@ import { envNameOf, limitFlag, limitNames, serveOptions } from '#src/cli/serve/o
 import { defaultLimits } from '#src/server/index.js';
 import { type Given, refuses, serve } from './serve-command.js';
 
-describe('what is wrong', () => {
-  test('is named together with what would be right', () => {
+describe('a mistake', () => {
+  test('is reported together with what would be right', () => {
     const cases: readonly [RegExp, readonly string[], Given?][] = [
       [/^unknown option "--max-conections"; did you mean --max-connections\?/, ['--max-conections', '5']],
       [/^unknown option "--no-direct-exce"; did you mean --no-direct-exec\?/, ['--no-direct-exce']],
       [/^unknown option "--no-listen"/, ['--no-listen']],
-      [/^unknown option "-x"; "sluice serve --help" lists all$/, ['-x']],
-      [/^serve takes no argument "ws:\/\/127\.0\.0\.1:1"; an address is given with --listen$/, ['ws://127.0.0.1:1']],
+      [/^unknown option "-x"; "sluice serve --help" lists all options$/, ['-x']],
+      [/^serve takes no argument "ws:\/\/127\.0\.0\.1:1"; use --listen for an address$/, ['ws://127.0.0.1:1']],
       [/^--token-file needs a value, as in --token-file FILE$/, ['--token-file', '--log-level', 'info']],
       [/^--token-file needs a value/, ['--token-file']],
       [/^--token-file needs a value/, ['--token-file=']],
@@ -34,7 +34,7 @@ describe('what is wrong', () => {
         ['--jwt-secret-file', 's', '--jwt-skew-seconds', '86400'],
       ],
       [
-        /^--stdin-window-bytes must not be above --stdin-cap-bytes, got 2 and 1$/,
+        /^--stdin-window-bytes must not exceed --stdin-cap-bytes, got 2 and 1$/,
         ['--stdin-window-bytes', '2', '--stdin-cap-bytes', '1'],
       ],
       [/^--log-level must be one of debug, info, warn, error, silent, got "loud"$/, ['--log-level', 'loud']],
@@ -48,15 +48,15 @@ describe('what is wrong', () => {
       [/^"maxConnections" in \/etc\/sluice\/config\.json must be .* got "true"$/, [], { file: { maxConnections: true } }],
       [/^"logLevel" in .* takes one value, got a list of 2$/, [], { file: { logLevel: ['info', 'warn'] } }],
       [/^"listen" in .* is empty/, [], { file: { listen: [] } }],
-      [/"maxConnections" must be a text, a number, true, false or a list of texts$/, [], { file: { maxConnections: { a: 1 } } }],
-      [/^config file ".*": it must hold an object$/, [], { file: '5' }],
-      [/^config file ".*": it must hold an object$/, [], { file: '["listen"]' }],
+      [/"maxConnections" must be a string, number, boolean or list of strings$/, [], { file: { maxConnections: { a: 1 } } }],
+      [/^config file ".*": it must contain an object$/, [], { file: '5' }],
+      [/^config file ".*": it must contain an object$/, [], { file: '["listen"]' }],
       [/^config file ".*" is not valid JSON at position 7$/, [], { file: '{"a": 1' }],
     ];
     for (const [problem, args, given] of cases) refuses(problem, args, given);
   });
 
-  test('with a config file that cannot be read is said, with the reason', () => {
+  test('such as an unreadable config file is reported with the reason', () => {
     const readText = () => {
       throw new Error('ENOENT: no such file');
     };
@@ -66,13 +66,13 @@ describe('what is wrong', () => {
     );
   });
 
-  test('in the environment of others is only worth a warning', () => {
+  test('in the name of a variable only gives a warning', () => {
     const { warnings } = serve([], {
       env: { SLUICE_MAX_CONECTIONS: '5', SLUICE_OTHER: 'x', SLUICE_URL: 'ws://x', HOME: '/root' },
     });
     assert.deepEqual(warnings, [
-      'environment variable SLUICE_MAX_CONECTIONS is no setting of serve; did you mean SLUICE_MAX_CONNECTIONS?',
-      'environment variable SLUICE_OTHER is no setting of serve',
+      'environment variable SLUICE_MAX_CONECTIONS is not a setting of serve; did you mean SLUICE_MAX_CONNECTIONS?',
+      'environment variable SLUICE_OTHER is not a setting of serve',
     ]);
   });
 });
@@ -80,7 +80,7 @@ describe('what is wrong', () => {
 describe('the help', () => {
   const text = commandHelp(serveManual);
 
-  test('is given whatever else was said', () => {
+  test('is shown whatever else is on the command line', () => {
     assert.deepEqual(readWords(serveManual, ['-h', '--nonsense']), [{ kind: 'help' }]);
     assert.deepEqual(readWords(serveManual, ['--max-connections', 'x', '--help']), [{ kind: 'help' }]);
   });
@@ -99,7 +99,7 @@ describe('the help', () => {
     assert.deepEqual(new Set<string>(limitNames), new Set(Object.keys(defaultLimits)));
   });
 
-  test('shows defaults that can be given back', () => {
+  test('shows defaults that are valid values', () => {
     const args = limitNames.flatMap((name) => [`--${limitFlag(name)}`, serveOptions.get(limitFlag(name))?.default ?? '']);
     assert.deepEqual(serve(args).limits, defaultLimits);
   });

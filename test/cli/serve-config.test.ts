@@ -1,4 +1,4 @@
-// What `sluice serve` understands of flags, environment and config file.
+// How `sluice serve` reads flags, environment and config file.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { configFile, refuses, serve } from './serve-command.js';
 
 const digest = 'ab'.repeat(32);
 
-describe('without being told anything', () => {
+describe('without any settings', () => {
   test('it serves this machine on a free port, with every limit at its default', () => {
     assert.deepEqual(serve([]), {
       listen: [{ kind: 'websocket', isSecure: false, host: '127.0.0.1', port: 0 }],
@@ -29,9 +29,9 @@ describe('without being told anything', () => {
 });
 
 describe('of flags, environment and file', () => {
-  test('each limit is settable by all three, and the first of them wins', () => {
+  test('each limit can be set by all three, and the first of them wins', () => {
     const layer = fc.option(fc.integer({ min: 1, max: 900 }), { nil: undefined });
-    // Equal for window and cap, which depend on each other; the readers' window is never so small.
+    // The window and the cap of stdin depend on each other; the readers' window is never so small.
     const isFree = (name: string) => !name.startsWith('stdin') && name !== 'readerWindowBytes';
     const limit = fc.constantFrom(...limitNames.filter(isFree));
     fc.assert(
@@ -46,7 +46,7 @@ describe('of flags, environment and file', () => {
     );
   });
 
-  test('lists, switches and texts obey the same order', () => {
+  test('lists, toggles and texts follow the same order', () => {
     const file = { listen: ['ws://127.0.0.1:1', 'stdio'], directExec: false, logLevel: 'debug', allowHost: 'file.example' };
     const env = { SLUICE_LISTEN: 'ws://127.0.0.1:2, unix:///run/s.sock', SLUICE_DIRECT_EXEC: 'true', SLUICE_LOG_LEVEL: 'warn' };
     const pick = ({ listen, policy, logLevel, allowedHosts }: ServeConfig) => [
@@ -69,17 +69,17 @@ describe('of flags, environment and file', () => {
     assert.deepEqual(pick(serve(args, { file, env })), [[3], false, 'error', ['a', 'b:1']]);
   });
 
-  test('the file may be named by the environment, and paths in it start from where it lies', () => {
+  test('the file may be named by the environment, and paths in it are relative to its folder', () => {
     const { credentials } = serve([], { env: { SLUICE_CONFIG: configFile }, file: { tokenFile: ['token', '/run/token'] } });
     assert.deepEqual(credentials, { kind: 'tokens', files: ['/etc/sluice/token', '/run/token'], sha256: [] });
   });
 
-  test('a flag given twice counts the second time, unless it makes a list', () => {
+  test('the last of repeated flags wins, unless it is a list', () => {
     assert.equal(serve(['--max-connections', '1', '--max-connections', '2']).limits.maxConnections, 2);
     assert.equal(serve(['--config', '/earlier.json'], { file: { maxConnections: 3 } }).limits.maxConnections, 3);
   });
 
-  test('sizes are taken with their units', () => {
+  test('sizes can have units', () => {
     const { limits } = serve(['--retained-bytes', '2MiB', '--head-bytes', '1 KiB', '--max-message-bytes', '100'], {
       env: { SLUICE_MAX_CLOSED_BYTES: '1GiB' },
     });
@@ -105,7 +105,7 @@ describe('addresses', () => {
     assert.deepEqual(serve(['--listen', 'stdio://']).listen, [{ kind: 'stdio' }]);
   });
 
-  test('in another form are refused, with the form that would be right', () => {
+  test('in another form are refused, with the expected form', () => {
     for (const url of [
       'ws://localhost:1',
       'ws://127.0.0.1',
@@ -125,7 +125,7 @@ describe('addresses', () => {
     refuses(/^SLUICE_LISTEN names stdio twice/, [], { env: { SLUICE_LISTEN: 'stdio,stdio' } });
   });
 
-  test('that others can reach need credentials', () => {
+  test('that other users can reach need credentials', () => {
     refuses(/refusing to listen on ws:\/\/0\.0\.0\.0:4500 without credentials.*--token-file/, ['--listen', 'ws://0.0.0.0:4500']);
     assert.equal(serve(['--listen', 'ws://0.0.0.0:4500', '--token-sha256', digest]).credentials.kind, 'tokens');
   });
@@ -140,7 +140,7 @@ describe('addresses', () => {
     refuses(/needs --tls-cert and --tls-key/, wss);
     refuses(/--tls-cert needs --tls-key/, [...wss, ...cert]);
     refuses(/SLUICE_TLS_KEY needs --tls-cert/, wss, { env: { SLUICE_TLS_KEY: 'k.pem' } });
-    refuses(/--tls-cert is used by no listener/, [...cert, ...key]);
+    refuses(/--tls-cert is not used by any listener/, [...cert, ...key]);
   });
 });
 
@@ -183,7 +183,7 @@ describe('credentials', () => {
     refuses(/--jwt-issuer needs --jwt-secret-file or --jwt-public-key-file/, ['--jwt-issuer', 'me', '--token-file', 't']);
   });
 
-  test('are not repeated when they were put in the wrong place', () => {
+  test('are not echoed when they are given in the wrong place', () => {
     for (const args of [['--token-sha256', 'hunter2'], ['--token', 'hunter2'], ['--token=hunter2']]) {
       assert.throws(
         () => serve(args),

@@ -1,4 +1,4 @@
-// What is made of words on the command line: options, keys, quotes. No process is started here.
+// How words on the command line are parsed: options, keys, quotes. No process is started here.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -25,7 +25,7 @@ const options = {
 
 const manual = { name: 'try', usage: '', about: 'x', examples: [], options, operands: 'processes' } as const satisfies Manual;
 
-/** What a command is given. */
+/** The input that a command receives. */
 async function given(args: readonly string[], operands: Manual['operands'] = 'processes') {
   let input: object = {};
   const command = defineCommand({ ...manual, operands }, async ({ flags, operands: rest }) => {
@@ -40,7 +40,7 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === false || (Array.isArray(value) && value.length === 0);
 }
 
-describe('words that other programs have', () => {
+describe('names that other programs use', () => {
   for (const [typed, meant] of [
     ['stop', 'sluice kill'],
     ['run', 'sluice exec'],
@@ -48,12 +48,12 @@ describe('words that other programs have', () => {
     ['top', 'sluice ps --watch'],
     ['kil', 'sluice kill'],
   ] as const) {
-    test(`"${typed}" is answered with "${meant}"`, () => {
+    test(`"${typed}" suggests "${meant}"`, () => {
       assert.throws(() => findCommand(typed), new UsageError(`unknown command "${typed}"; did you mean "${meant}"?`));
     });
   }
 
-  test('an option is answered with what it is called here', async () => {
+  test('an option suggests its name here', async () => {
     const { manual: execManual } = await findCommand('exec').load();
     for (const typed of ['--workdir', '-w']) {
       assert.throws(() => readWords(execManual, [typed, '/', '--', 'true']), /; did you mean --cwd\?$/);
@@ -62,7 +62,7 @@ describe('words that other programs have', () => {
 });
 
 describe('options', () => {
-  test('are taken long and short, bundled, with their value apart or attached', async () => {
+  test('are accepted long and short, bundled, with their value apart or attached', async () => {
     const expected = { quick: true, name: 'x', env: ['A=1', 'B'], operands: ['web'] };
     assert.deepEqual(await given(['--quick', '--name', 'x', '--env', 'A=1', '--env=B', 'web']), expected);
     assert.deepEqual(await given(['-q', '-n', 'x', '-e', 'A=1', '-eB', 'web']), expected);
@@ -70,14 +70,14 @@ describe('options', () => {
     assert.deepEqual(await given(['--name=', '-', '--', '--quick']), { name: '', operands: ['-', '--quick'] });
   });
 
-  test('that are toggles are said either way; the last one counts', async () => {
+  test('that are toggles can be turned on or off; the last one wins', async () => {
     assert.deepEqual(await given(['--colour']), { colour: true, operands: [] });
     assert.deepEqual(await given(['-c', '--no-colour', '--colour', '-c']), { colour: true, operands: [] });
     const none: Word[] = readWords(manual, ['--no-colour']);
     assert.deepEqual(none, [{ kind: 'option', name: 'colour', text: 'false' }]);
   });
 
-  test('have times, sizes, numbers and choices for values', async () => {
+  test('take times, sizes, numbers and choices as values', async () => {
     for (const [text, wait] of [
       ['1500ms', 1_500],
       ['2', 2_000],
@@ -108,11 +108,11 @@ describe('options', () => {
     assert.deepEqual(await given(['--', '-q', '--help'], 'command'), { operands: ['-q', '--help'] });
   });
 
-  test('that make no sense are refused in one line', async () => {
+  test('that are invalid are refused in one line', async () => {
     const cases: readonly [readonly string[], RegExp][] = [
       [['--quik'], /^unknown option "--quik"; did you mean --quick\?$/],
       [['--no-name'], /^unknown option "--no-name"/],
-      [['--constructor'], /^unknown option "--constructor"; "sluice try --help" lists all$/],
+      [['--constructor'], /^unknown option "--constructor"; "sluice try --help" lists all options$/],
       [['-x'], /^unknown option "-x"/],
       [['-qx'], /^unknown option "-x"/],
       [['--name'], /^--name needs a value, as in --name NAME$/],
@@ -152,7 +152,7 @@ describe('the help', () => {
 });
 
 describe('detach keys', () => {
-  test('are found wherever the input is cut, and all that comes before them is passed on', () => {
+  test('are found wherever the input is cut, and everything before them is passed on', () => {
     const typed = fc.uint8Array({ maxLength: 20 }).filter((bytes) => !Buffer.from(bytes).includes(Buffer.from([1, 1, 2])));
     fc.assert(
       fc.property(typed, fc.nat(25), (before, cut) => {
@@ -167,13 +167,13 @@ describe('detach keys', () => {
     );
   });
 
-  test('are passed on as soon as it is clear that they are not meant', () => {
+  test('are passed on as soon as the match fails', () => {
     const keys = new DetachKeys('ctrl-p,ctrl-q');
     assert.deepEqual(keys.push(Buffer.from('a\u0010')), { bytes: Uint8Array.from(Buffer.from('a')), isDetached: false });
     assert.deepEqual(keys.push(Buffer.from('b')), { bytes: Uint8Array.from(Buffer.from('\u0010b')), isDetached: false });
   });
 
-  test('can be none', () => {
+  test('can be turned off', () => {
     const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
     assert.deepEqual(new DetachKeys('').push(all), { bytes: all, isDetached: false });
   });
@@ -197,7 +197,7 @@ test('keys have names', () => {
   for (const wrong of ['', 'return', 'ctrl-', 'ctrl-enter', 'hyper-x']) assert.throws(() => parseKey(wrong), UsageError);
 });
 
-test('a command line in one text is split as a shell would', () => {
+test('a command line in one string is split as a shell would split it', () => {
   assert.deepEqual(splitShellWords(`ssh  -o "Proxy Command=nc \\"x\\" y" host\\ 1 'a "b" c'd ""`), [
     'ssh',
     '-o',
@@ -207,7 +207,7 @@ test('a command line in one text is split as a shell would', () => {
     '',
   ]);
   assert.deepEqual(splitShellWords('  '), []);
-  assert.throws(() => splitShellWords(`ssh 'host`), /a quote is not closed in: 'host/);
+  assert.throws(() => splitShellWords(`ssh 'host`), /unclosed quote in: 'host/);
 });
 
 describe('plain text', () => {

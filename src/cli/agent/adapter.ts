@@ -1,5 +1,5 @@
-// Which agent program to run, as the command line describes it. A program of JSON lines is described by the member that ends a turn and the
-// member that holds the answer.
+// Chooses the agent program from the command line. A program that speaks JSON lines is described by two members of its lines: the one that
+// ends a turn and the one that holds the answer.
 
 import path from 'node:path';
 import { type AgentAdapter, type JsonObject, claude, codex, jsonl } from '../../runner/index.js';
@@ -7,17 +7,17 @@ import { UsageError } from '../command.js';
 import type { AgentFlags } from './options.js';
 
 export interface ProgramPlace {
-  /** What follows two dashes. */
+  /** The arguments after `--`. */
   readonly args: readonly string[];
   readonly isLocal: boolean;
 }
 
-/** `rest` is for the program. Throws a UsageError when the description makes no sense. */
+/** `rest` holds the arguments for the program. Throws a UsageError when the description is incomplete or malformed. */
 export function adapterOf(
   flags: AgentFlags,
   { args, isLocal }: ProgramPlace,
 ): { readonly adapter: AgentAdapter; readonly rest: readonly string[] } {
-  // On this machine, a path is meant from the folder of the shell, wherever the agent works.
+  // Locally, a relative path is resolved against the shell's folder, not the agent's.
   const program = isLocal && flags.program?.includes('/') === true ? path.resolve(flags.program) : flags.program;
   const own = program === undefined ? {} : { program };
   switch (flags.adapter) {
@@ -36,7 +36,7 @@ function jsonLinesAdapter(flags: AgentFlags, command: readonly string[]): AgentA
   if (flags['answer-only'] && textMember === undefined)
     throw new UsageError('--answer-only with --adapter jsonl needs --text-member, the member of a line that holds the answer');
   if (command.length === 0) throw new UsageError('--adapter jsonl needs its program after two dashes, as in: -- my-agent --json');
-  // The value may have "=" in it.
+  // The value may contain "=".
   const at = turnEnd.indexOf('=');
   if (at < 1) throw new UsageError(`--turn-end must be NAME=VALUE, as in type=result, got "${turnEnd}"`);
   const [name, value] = [turnEnd.slice(0, at), turnEnd.slice(at + 1)];

@@ -1,4 +1,4 @@
-// `sluice agent`: runs agent programs, and looks at the runs there were. Each action has a file of its own.
+// `sluice agent`: runs agent programs and shows past runs. Each action is in its own file.
 
 import { UsageError, type Word, defineCommand } from '../command.js';
 import { printLogs } from './logs.js';
@@ -19,22 +19,22 @@ export const agent = defineCommand(
     name: 'agent',
     usage: 'run|resume|logs|usage [OPTIONS] [SESSION|RUN] [PROMPT] [-- ARG...]',
     about:
-      'Drives an agent program: a prompt in, what it does out, as it happens. run starts one, resume goes on with a session, logs shows what ' +
-      'a run did, usage what runs have used. What follows two dashes is for the program; for jsonl it is the program.',
+      'Drives an agent program: sends it prompts and shows what it does as it happens. run starts one, resume continues a session, logs ' +
+      'shows past runs, usage shows what they used. Arguments after -- go to the program; with --adapter jsonl they are the program.',
     examples: [
       { line: 'sluice agent run "fix the failing test"', meaning: 'claude, in this folder' },
       { line: 'sluice agent run --adapter codex "explain main.ts"', meaning: 'codex' },
-      { line: 'sluice agent run --answer-only - < task.md', meaning: 'a prompt of many lines in, the answer out' },
+      { line: 'sluice agent run --answer-only - < task.md', meaning: 'a long prompt in, only the answer out' },
       { line: 'sluice agent run --connect ws://host:4500 -C /srv/app "upgrade"', meaning: 'on another machine' },
-      { line: 'sluice agent resume SESSION "and the docs"', meaning: 'go on' },
-      { line: 'sluice agent logs', meaning: 'the runs there were' },
+      { line: 'sluice agent resume SESSION "and the docs"', meaning: 'continue a session' },
+      { line: 'sluice agent logs', meaning: 'list past runs' },
       { line: 'sluice agent usage --by day', meaning: 'tokens and cost' },
     ],
     options: agentOptions,
     operands: 'actions',
     notes: [
-      'Exit status: 0 completed; 1 failed; 75 when a rate limit is in the way; 124 when time was up; 125 when the server was lost, the program ' +
-        'never started or Sluice failed; 130 interrupted. Ctrl-C interrupts the turn, a second one ends the run.',
+      'Exit status: 0 completed; 1 failed; 75 rate limited; 124 timed out; 125 when the server was lost, the program never started or ' +
+        'Sluice itself failed; 130 interrupted. Ctrl-C interrupts the turn; a second Ctrl-C ends the run.',
     ],
   },
   async ({ flags, words }) => {

@@ -1,4 +1,4 @@
-// A run under way, from the command line: its events are shown, its questions answered, its prompts sent, and our signals steer it.
+// Drives a run from the command line: shows its events, answers its permission requests, sends its prompts and interrupts it on signals.
 
 import type { AgentRun, Outcome, Turn } from '../../runner/index.js';
 import { onSignals } from '../inherited-signals.js';
@@ -15,7 +15,7 @@ export interface Driving {
 
 type StartedRun = AgentRun & { readonly firstTurn: Turn };
 
-/** Rejects when events cannot be printed or prompts cannot be read: an agent whose output is lost does not go on. */
+/** Stops the run and rejects when events cannot be printed or prompts cannot be read: an agent must not work on unseen. */
 export async function driveRun(run: StartedRun, driving: Driving): Promise<Outcome> {
   using _signals = interruptOnSignals(run);
   try {
@@ -40,22 +40,22 @@ async function show(run: StartedRun, driving: Driving): Promise<void> {
 }
 
 async function answer(run: StartedRun, request: PermissionRequest, { output, permissions }: Driving): Promise<void> {
-  // Prompts do not come from stdin when questions are answered there, so the first turn is the only one.
+  // When the user answers requests on stdin, prompts cannot come from there, so the first turn is the only one.
   const over = Promise.race([run.firstTurn.result, run.outcome, withdrawal(run, request)]);
   const decision = await output.pauseFor(() => permissions.decide(request, over));
   if (decision !== undefined) await run.answer(request.requestId, decision);
 }
 
-/** Resolves when the program no longer wants the answer, at the latest with the end of the run. */
+/** Resolves when the program withdraws the request or the run ends. */
 async function withdrawal(run: AgentRun, { requestId }: PermissionRequest): Promise<void> {
   for await (const event of run.events) if (event.type === 'permissionWithdrawn' && event.requestId === requestId) return;
 }
 
 function interruptOnSignals(run: AgentRun): Disposable {
-  let isAsked = false;
+  let isInterrupted = false;
   const interrupt = () => {
-    void (isAsked ? run.stop() : run.interrupt());
-    isAsked = true;
+    void (isInterrupted ? run.stop() : run.interrupt());
+    isInterrupted = true;
   };
   const stop = () => void run.stop();
   return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => (signal === 'SIGINT' ? interrupt() : stop()));

@@ -1,43 +1,43 @@
-// A sign of life on a terminal: while a run says nothing, the seconds since its last word are shown behind the cursor, once a second, and
-// erased before anything else is printed. The cursor stays where it is, so a line that was begun goes on as if nothing had happened.
+// A sign of life on a terminal: while a run is silent, the seconds since its last output are shown after the cursor, redrawn every second,
+// and erased before anything else is printed. The cursor does not move, so an unfinished line continues undisturbed.
 
 import { stripVTControlCharacters } from 'node:util';
 
-/** Between two redraws: what is drawn counts seconds. */
+/** Time between redraws: the line counts seconds. */
 const redrawMs = 1_000;
 
 const eraseToLineEnd = '\u001b[K';
 
 export interface LiveLineContext {
-  /** To the terminal, in order with everything else that is printed to it. */
+  /** Writes to the terminal, in order with everything else that is printed there. */
   readonly draw: (text: string) => void;
   readonly paint: (text: string) => string;
-  /** Of the terminal, at this moment. */
+  /** The current width of the terminal. */
   readonly columns: () => number;
 }
 
 export class LiveLine {
   readonly #context: LiveLineContext;
   #timer: NodeJS.Timeout | undefined;
-  /** Since the last word. The first may come right after it. */
+  /** Timer ticks since the last output. The first may follow it immediately, so it does not count as a second. */
   #ticks = 0;
   #label = '';
   #isDrawn = false;
-  /** Where the cursor is, counted from the last line break; undefined behind a character whose width is not certain. */
+  /** Cursor column, counted from the last line break; undefined after a character of uncertain width. */
   #column: number | undefined = 0;
 
   constructor(context: LiveLineContext) {
     this.#context = context;
   }
 
-  /** Something is waited for from now on, or still. */
+  /** Starts counting, unless it has already started. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#ticks = 0;
     this.#timer = setInterval(() => this.#tick(), redrawMs);
   }
 
-  /** Nothing is waited for any more. */
+  /** Stops counting and erases the line. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -46,12 +46,12 @@ export class LiveLine {
     if (erase !== '') this.#context.draw(erase);
   }
 
-  /** What the program says it is doing, shown beside the seconds. */
+  /** Sets what the program reports it is doing, shown next to the seconds. */
   describe(label: string): void {
     this.#label = label;
   }
 
-  /** What to print in the text's place: the sign goes before it comes. */
+  /** Returns what to print instead of `text`, so that the line is erased first. */
   replacedBy(text: string): string {
     if (text === '') return '';
     this.#ticks = 0;
@@ -68,11 +68,11 @@ export class LiveLine {
     this.#context.draw(`${eraseToLineEnd}${this.#context.paint(sign)}\u001b[${sign.length}D`);
   }
 
-  /** As much as fits behind the cursor: what wraps could not be erased. Nothing when the cursor is not surely known. */
+  /** As much as fits after the cursor, because wrapped text could not be erased. Empty when the cursor column is not known. */
   #sign(): string {
     const [column, columns, seconds] = [this.#column, this.#context.columns(), this.#ticks - 1];
     if (column === undefined || seconds < 1) return '';
-    // Behind a line that is exactly full the cursor is still on its last character.
+    // After a line that is exactly full, the cursor is still on its last character.
     const room = column > 0 && column % columns === 0 ? 0 : columns - (column % columns) - 1;
     const label = this.#label !== '' && isPlain(this.#label) ? `, ${this.#label}` : '';
     return `${column === 0 ? '' : ' '}... ${seconds} s${label}`.slice(0, room);
@@ -92,7 +92,7 @@ function columnAfter(text: string, before: number | undefined): number | undefin
   return start === undefined || !isPlain(line) ? undefined : start + line.length;
 }
 
-/** Each character takes one column on every terminal. */
+/** Whether every character takes one column on every terminal. */
 function isPlain(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }

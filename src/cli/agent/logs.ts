@@ -1,4 +1,4 @@
-// `sluice agent logs`: which runs there were, and what one of them did.
+// `sluice agent logs`: lists past runs, or shows what one of them did.
 
 import path from 'node:path';
 import { type RunSummary, readRun, summarizeRuns } from '../../runner/index.js';
@@ -28,11 +28,11 @@ export async function printLogs({ flags, operands: [name] }: Order): Promise<num
   }
   if (!flags.json) await print(view.endLine());
   if (isEnded || !(flags.follow || found.hasCrashed)) return 0;
-  await complain(`run ${found.runId} has no end: the program that ran it is gone`);
+  await complain(`run ${found.runId} never ended: the process that ran it is gone`);
   return flags.follow ? ownFailure : 0;
 }
 
-/** By its exact id, or the newest run of the session with this id. Oldest runs come first. */
+/** Finds a run by its exact id, or else the newest run of the session with this id. `runs` has the oldest first. */
 function findRun(runs: readonly RunSummary[], name: string): RunSummary {
   const found = runs.find(({ runId }) => runId === name) ?? runs.findLast(({ sessionId }) => sessionId === name);
   if (found !== undefined) return found;

@@ -1,24 +1,24 @@
-// The prompts of a run: the first from the command line, a file or stdin; further ones from stdin, one a line.
+// The prompts of a run: the first from the command line, a file or stdin; further ones from stdin, one per line.
 
 import { createReadStream } from 'node:fs';
 import { type Interface, createInterface } from 'node:readline';
 import type { AgentRun } from '../../runner/index.js';
 import { UsageError } from '../command.js';
-import { letGoOfInput, openInput, untilEnd } from '../own-input.js';
+import { releaseInput, openInput, untilEnd } from '../own-input.js';
 import { StreamFailure, complain } from '../own-output.js';
 
 export interface PromptChoice {
-  /** What stood on the command line; a lone dash means stdin. */
+  /** The operands of the command line; a lone dash means stdin. */
   readonly words: readonly string[];
   readonly file: string | undefined;
-  /** Further prompts come from there too. */
+  /** Lines of stdin, when further prompts come from there. */
   readonly lines: PromptLines | undefined;
 }
 
-/** Longest prompt that is read from a file or stdin, in bytes: more than any model takes. */
+/** Longest prompt that is read from a file or stdin, in bytes: more than any model accepts. */
 const maxPromptBytes = 16 * 1024 * 1024;
 
-/** Throws a UsageError when there is none, or more than one. */
+/** Throws a UsageError when no prompt is given, or more than one. */
 export async function firstPrompt({ words, file, lines }: PromptChoice): Promise<string> {
   const isDash = words.length === 1 && words[0] === '-';
   if (words.length > 0 && file !== undefined)
@@ -26,7 +26,7 @@ export async function firstPrompt({ words, file, lines }: PromptChoice): Promise
   if (isDash || file === '-') {
     if (lines !== undefined)
       throw new UsageError(
-        'stdin is either the first prompt or, with --prompts-from-stdin, one prompt a line; leave the dash out',
+        'stdin is either the first prompt or, with --prompts-from-stdin, one prompt per line; leave out the dash',
       );
     return nonEmpty(await promptFromStdin());
   }
@@ -35,11 +35,11 @@ export async function firstPrompt({ words, file, lines }: PromptChoice): Promise
 }
 
 async function promptFromStdin(): Promise<string> {
-  if (process.stdin.isTTY) await complain('reading the prompt from this terminal; Ctrl-D on a line of its own ends it');
+  if (process.stdin.isTTY) await complain('reading the prompt from this terminal; press Ctrl-D on an empty line to end it');
   try {
     return await promptText(untilEnd<Uint8Array>(openInput()), 'the prompt on stdin');
   } finally {
-    letGoOfInput();
+    releaseInput();
   }
 }
 
@@ -51,7 +51,7 @@ async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Without the line ends behind it. */
+/** Strips trailing line breaks. */
 async function promptText(pieces: AsyncIterable<Uint8Array>, source: string): Promise<string> {
   const kept: Uint8Array[] = [];
   let bytes = 0;
@@ -72,13 +72,13 @@ function nonEmpty(prompt: string): string {
   throw new UsageError('agent needs a prompt, as in: sluice agent run "fix the failing test"; a lone dash reads it from stdin');
 }
 
-/** The lines of our stdin that are not blank, each a prompt. */
+/** The non-blank lines of our stdin, each a prompt. */
 export class PromptLines implements Disposable {
   readonly #interface: Interface = createInterface(openInput());
-  /** From the first moment: the interface does not keep lines for an iterator that comes later. */
+  /** Created at once, because the interface does not keep lines for an iterator created later. */
   readonly #lines = untilEnd<string>(this.#interface[Symbol.asyncIterator]());
 
-  /** Undefined when there is no other. Rejects when stdin cannot be read to its end. */
+  /** Resolves to undefined at the end of stdin. Rejects when stdin cannot be read to its end. */
   async next(): Promise<string | undefined> {
     for (;;) {
       const next = await this.#lines.next();
@@ -87,15 +87,15 @@ export class PromptLines implements Disposable {
     }
   }
 
-  /** Sends each line when the turn before has ended, until stdin or the run has. */
+  /** Sends each line when the previous turn has ended, until stdin or the run ends. */
   async sendTo(run: AgentRun): Promise<void> {
-    void run.outcome.then(() => this.#interface.close()); // nothing more is waited for
+    void run.outcome.then(() => this.#interface.close()); // stop waiting for lines
     for (let prompt = await this.next(); prompt !== undefined && !run.isOver; prompt = await this.next())
       await run.send(prompt).result;
   }
 
   [Symbol.dispose](): void {
     this.#interface.close();
-    letGoOfInput();
+    releaseInput();
   }
 }

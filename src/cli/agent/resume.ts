@@ -1,14 +1,14 @@
-// `sluice agent resume`: goes on with the session of an earlier run.
+// `sluice agent resume`: continues the session of an earlier run.
 
 import { summarizeRuns } from '../../runner/index.js';
 import { UsageError } from '../command.js';
 import { type Order, agentOptions, logFolder } from './options.js';
 import { runAgent } from './run.js';
 
-/** The adapter and the folder are those of the earlier run, unless others are named. */
+/** Uses the adapter and the folder of the earlier run unless the flags name others. */
 export async function resumeSession({ flags, operands: [name, ...operands], args }: Order): Promise<number> {
   if (name === undefined)
-    throw new UsageError('agent resume needs a session or a run, as in: sluice agent resume SESSION "go on"');
+    throw new UsageError('agent resume needs a session or a run, as in: sluice agent resume SESSION "now the docs"');
   const earlier = (await summarizeRuns(logFolder(flags))).findLast(
     ({ sessionId, runId }) => sessionId === name || runId === name,
   );

@@ -1,4 +1,4 @@
-// What is printed of a run as it happens: a view for people, JSON lines for programs, or the answers alone for scripts.
+// Prints a run as it happens: a view for people, JSON lines for programs, or only the answers for scripts.
 
 import type { SeenEvent } from '../../runner/index.js';
 import { isColoured, paint } from '../colour.js';
@@ -12,11 +12,11 @@ export type OutputMode = 'view' | 'json' | 'answers';
 
 export interface RunOutput extends Disposable {
   show(event: SeenEvent): Promise<void>;
-  /** Leaves the terminal, at the beginning of a line, to a question about a permission. */
+  /** Yields the terminal, at the beginning of a line, to a permission question. */
   pauseFor<T>(question: () => Promise<T>): Promise<T>;
 }
 
-/** Requests that are `asked` show themselves, on the terminal. */
+/** When `requests` is `asked`, their questions are printed on the terminal, so the view leaves them out there. */
 export function runOutput(mode: OutputMode, requests: Permissions['kind']): RunOutput {
   switch (mode) {
     case 'view':
@@ -68,7 +68,7 @@ class ViewOutput implements RunOutput {
   }
 }
 
-/** Answers on stdout, everything that went wrong on stderr. */
+/** Prints answers on stdout and failures on stderr. */
 async function showAnswer(event: SeenEvent): Promise<void> {
   if (event.type === 'turnEnded') {
     const { isError, text, reason } = event.result;
@@ -78,18 +78,18 @@ async function showAnswer(event: SeenEvent): Promise<void> {
   if (event.type === 'ended' && event.outcome.kind !== 'completed') await complain(outcomeLine(event.outcome));
 }
 
-/** A script gets what the agent said to the letter; a terminal obeys none of it. */
+/** A script gets the answer verbatim; on a terminal, control characters are made visible so that the agent cannot steer it. */
 function answerLines(text: string): string {
   const lines = text.endsWith('\n') ? text : `${text}\n`;
   return process.stdout.isTTY ? visibleLines(lines) : lines;
 }
 
-/** A terminal on which something can be erased. */
+/** Whether stdout is a terminal that can erase text. */
 function isScreen(): boolean {
   return process.stdout.isTTY && process.env['TERM'] !== 'dumb';
 }
 
-/** What a terminal has when it does not tell. */
+/** Width assumed for a terminal that does not report its own. */
 const fallbackColumns = 80;
 
 function screenColumns(): number {
@@ -102,5 +102,5 @@ function dimmed(text: string): string {
 }
 
 function draw(text: string): void {
-  print(text).catch(() => {}); // a terminal that has gone is noticed when the next event is printed
+  print(text).catch(() => {}); // a lost terminal is noticed when the next event is printed
 }

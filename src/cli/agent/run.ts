@@ -1,4 +1,4 @@
-// `sluice agent run`: starts an agent program, puts prompts to it and shows what it does until it ends.
+// `sluice agent run`: starts an agent program, sends it prompts and shows what it does until it ends.
 
 import type { Client } from '../../client/index.js';
 import { connectInProcess } from '../../local/index.js';
@@ -18,7 +18,7 @@ import { permissionsFor } from './permissions.js';
 import { PromptLines, firstPrompt } from './prompts.js';
 import { type OutputMode, runOutput } from './run-output.js';
 
-/** `session` is the one to go on with. */
+/** `session` is the one to continue. */
 export async function runAgent({
   flags,
   operands: words,
@@ -58,7 +58,7 @@ function refuseContradictions(flags: AgentFlags, words: readonly string[]): void
   const { adapter = 'claude', permissions = 'deny' } = flags;
   if (flags.tty && adapter === 'claude' && permissions !== 'deny')
     throw new UsageError(
-      'claude asks for no permission on a terminal; leave out -t, or say what it may do, as in: -- --permission-mode acceptEdits',
+      'claude never asks for permission on a terminal; leave out -t, or state what it may do, as in: -- --permission-mode acceptEdits',
     );
   if (adapter === 'jsonl' && flags.program !== undefined)
     throw new UsageError('--program is for claude and codex; with --adapter jsonl the program follows two dashes');
@@ -80,7 +80,7 @@ function outputMode({ json, 'answer-only': answerOnly }: AgentFlags): OutputMode
   return json ? 'json' : answerOnly ? 'answers' : 'view';
 }
 
-/** Without the log that was asked for there is no run. The file system's error does not say what helps, so the flag is named. */
+/** Does not start a run that cannot be logged. The file system's error does not suggest a fix, so the message names the flag. */
 function startLogged(options: AgentOptions): ReturnType<typeof startAgent> {
   try {
     return startAgent(options);
@@ -91,7 +91,7 @@ function startLogged(options: AgentOptions): ReturnType<typeof startAgent> {
   }
 }
 
-/** How the outcome looks to a shell. */
+/** The exit status for an outcome. */
 function outcomeStatus({ kind }: Outcome): number {
   switch (kind) {
     case 'completed':
@@ -104,7 +104,7 @@ function outcomeStatus({ kind }: Outcome): number {
     case 'timedOut':
       return timedOut;
     case 'rateLimited':
-      return 75; // as sysexits.h has it: try again later
+      return 75; // EX_TEMPFAIL in sysexits.h: try again later
     case 'neverStarted':
     case 'lost':
       return ownFailure;

@@ -1,4 +1,4 @@
-// `sluice agent usage`: what runs have used, in a table by run, by day or by model.
+// `sluice agent usage`: prints what runs have used, in a table by run, by day or by model.
 
 import { type ModelUsage, type RunSummary, type Usage, addUsage, summarizeRuns } from '../../runner/index.js';
 import { print } from '../own-output.js';
@@ -34,7 +34,7 @@ function groups(runs: readonly RunSummary[], by: UsageKey): Map<string, Usage> {
   for (const { runId, at, usage } of runs) {
     if (by === 'run') add(runId, usage);
     if (by === 'day') add(new Date(at).toISOString().slice(0, 10), usage);
-    // What a run cost is not told by model, so it has no place here.
+    // Programs report the cost of a whole run, not of each model, so it is left out here.
     if (by === 'model') for (const [model, tokens] of Object.entries(usage.models)) add(model, { models: { [model]: tokens } });
   }
   return grouped;

@@ -1,17 +1,17 @@
-// A run as people read it: the answer as it comes, the thinking apart from it, tools in one line each, a line of figures at the end of a turn.
+// Formats a run for people: the answer as it streams, thinking set apart from it, each tool call on one line, usage at the end of a turn.
 
 import type { Outcome, SeenEvent, TurnResult, Usage } from '../../runner/index.js';
 import { paint, type Style } from '../colour.js';
 import { visibleLines } from '../visible-text.js';
 
-/** Longest piece of a tool's input or output that is shown. */
+/** How much of a tool's input or output is shown, in characters. */
 const foldedChars = 100;
 
 export class RunView {
   readonly #paint: (style: Style, text: string) => string;
-  /** Begins every line of thinking. Colour tells it from the answer where there is colour; a word does elsewhere. */
+  /** Begins every line of thinking. Colour sets thinking apart from the answer; without colour, a word does. */
   readonly #thinkingMark: string;
-  /** What the last line holds so far; undefined at the beginning of a line. */
+  /** What the unfinished last line holds; undefined at the beginning of a line. */
   #begun: 'text' | 'thinking' | undefined;
   #hasAnswered = false;
   #lastUsage: Usage | undefined;
@@ -21,7 +21,7 @@ export class RunView {
     this.#thinkingMark = isColoured ? '  ' : 'thinking: ';
   }
 
-  /** What to print. All of it comes from the agent, so a terminal shows it and obeys none of it. */
+  /** Returns what to print. All of it comes from the agent, so control characters are made visible and never reach the terminal. */
   show(event: SeenEvent): string {
     switch (event.type) {
       case 'text':
@@ -38,7 +38,7 @@ export class RunView {
       case 'toolResult':
         return this.#line(event.isError ? 'red' : 'gray', `  ${event.isError ? '✗' : '✓'} ${folded(event.output)}`);
       case 'permission':
-        return this.#line('yellow', `? may it use ${event.toolName} ${folded(jsonOf(event.input))}`);
+        return this.#line('yellow', `? wants to use ${event.toolName} ${folded(jsonOf(event.input))}`);
       case 'rateLimit': {
         const until = event.resetsAt === undefined ? '' : ` until ${new Date(event.resetsAt).toISOString()}`;
         return this.#line('yellow', event.state === 'block' ? `rate limit reached${until}` : `a rate limit is near${until}`);
@@ -64,7 +64,7 @@ export class RunView {
     }
   }
 
-  /** Ends the line that was begun, for something that is printed past the view. */
+  /** Ends an unfinished line, for output that bypasses the view. */
   endLine(): string {
     const end = this.#begun === undefined ? '' : '\n';
     this.#begun = undefined;
@@ -90,7 +90,7 @@ export class RunView {
     return start + marked.join('\n');
   }
 
-  /** Some programs tell the answer only with the end of the turn. */
+  /** Some programs report the answer only at the end of the turn. */
   #result({ isError, text, reason }: TurnResult): string {
     if (isError) return this.#line('red', `the turn failed: ${text === '' ? reason : text}`);
     return (this.#hasAnswered ? '' : this.#answer(text)) + this.endLine();
@@ -101,7 +101,7 @@ export class RunView {
   }
 }
 
-/** `12340 in, 56 out, 0 cached, $0.0535`: of the session so far. */
+/** `12340 in, 56 out, 0 cached, $0.0535`: totals of the session so far. */
 function usageLine({ models, costUsd }: Usage): string {
   const sum = Object.values(models).reduce(
     (total, { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }) => ({
@@ -115,7 +115,7 @@ function usageLine({ models, costUsd }: Usage): string {
   return `${sum.input} in, ${sum.output} out, ${sum.cached} cached${cost}`;
 }
 
-/** `failed; signal SIGKILL; why; how to go on`. */
+/** `failed; signal SIGKILL; why; how to resume`. */
 export function outcomeLine({ kind, exit, problem, note, sessionId, resetsAt }: Outcome): string {
   const facts = [
     exit === undefined ? undefined : exitFact(exit),
@@ -134,7 +134,7 @@ function exitFact(exit: NonNullable<Outcome['exit']>): string {
     case 'signal':
       return `signal ${exit.signal}`;
     case 'lost':
-      return 'its exit was not seen';
+      return 'exit status unknown';
   }
 }
 
@@ -142,7 +142,7 @@ function rawText(line: unknown): string {
   return typeof line === 'string' ? line : jsonOf(line);
 }
 
-/** Empty for what has no JSON, such as an input that the program left out. */
+/** Empty for a value without a JSON form, such as an input that the program left out. */
 export function jsonOf(value: unknown): string {
   const json: string | undefined = JSON.stringify(value);
   return json ?? '';

@@ -1,4 +1,4 @@
-// The server in the background: its folder, and whether it is of our version.
+// Checks the background server: its folder, and whether it has our version.
 
 import path from 'node:path';
 import type { EnvironmentInfo } from '../../protocol/index.js';
@@ -11,12 +11,12 @@ export async function backgroundServer(): Promise<Finding> {
   const { logFile } = runtimeFolder(process.env, 'leave');
   try {
     await using client = await findDaemon();
-    if (client === undefined) return { state: 'ok', found: `none runs; its folder is ${path.dirname(logFile)}` };
+    if (client === undefined) return { state: 'ok', found: `not running; its folder is ${path.dirname(logFile)}` };
     return runningServer(await client.environment(), version);
   } catch (error) {
     return {
       state: 'broken',
-      found: `cannot be talked to: ${messageOf(error)}`,
+      found: `cannot be reached: ${messageOf(error)}`,
       remedy: `its log is ${logFile}; end it with kill`,
     };
   }
@@ -28,7 +28,7 @@ export function runningServer(server: Pick<EnvironmentInfo, 'executorVersion' | 
   if (server.executorVersion === ownVersion) return { state: 'ok', found };
   return {
     state: 'warning',
-    found: `${found}, and this is ${ownVersion}`,
+    found: `${found}, but this is ${ownVersion}`,
     remedy: 'sluice serve --stop ends it and its processes; the next "sluice exec -d" starts one of this version',
   };
 }

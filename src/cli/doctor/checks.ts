@@ -1,4 +1,4 @@
-// Which checks there are, in the order a reader needs them, and how one is carried out without ending the doctor.
+// The checks, in the order a reader needs them, and how one is run so that its failure does not end the doctor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backgroundServer } from './background.js';
@@ -24,7 +24,7 @@ export const checks: readonly Check[] = [
   { name: 'sandbox', look: sandbox },
 ];
 
-/** Longer than what a check itself waits for, so that it can say what it waited for in vain. */
+/** Longer than any timeout inside a check, so that the check itself can report what it was waiting for. */
 const defaultPatienceMs = 30_000;
 
 /** Never rejects. */

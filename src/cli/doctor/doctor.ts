@@ -1,4 +1,4 @@
-// `sluice doctor`: what this machine offers to Sluice, and what to do where that is not enough.
+// `sluice doctor`: checks what this machine offers to Sluice, and suggests what to do where that is not enough.
 
 import { isColoured, paint } from '../colour.js';
 import { type Command, defineCommand } from '../command.js';
@@ -12,28 +12,28 @@ export const doctor: Command = defineCommand(
     name: 'doctor',
     usage: '[OPTIONS]',
     about:
-      'Checks whether Sluice can work on this machine, by trying: it runs commands on pipes and in a terminal, kills a server and sees ' +
-      'that nothing of it is left, and reads the limits that will be met. Says what to do where something is in the way.',
+      'Checks whether Sluice works on this machine by trying it: runs commands on pipes and in a terminal, kills a server and verifies ' +
+      'that nothing of it is left, and reads the limits that apply. Suggests a remedy for each problem that has one.',
     examples: [
-      { line: 'sluice doctor', meaning: 'a line for each check' },
+      { line: 'sluice doctor', meaning: 'one line per check' },
       { line: 'sluice doctor --json', meaning: 'for programs' },
     ],
     options: {
       json: {
         kind: 'switch',
-        meaning: 'Print one JSON object when all is done: ok, and checks with name, state, found and remedy.',
+        meaning: 'Print one JSON object at the end: ok, and checks with name, state, found and remedy.',
       },
     },
     operands: 'none',
     notes: [
-      '✓ is fine; ! is a warning: Sluice works, with less than it could have; ✗ is broken.',
-      'Exit status: 0 when Sluice can work here, also with warnings; 1 when something is broken; 125 when Sluice itself failed.',
+      '✓ means fine; ! is a warning: Sluice works, with limitations; ✗ means broken.',
+      'Exit status: 0 when Sluice works here, even with warnings; 1 when something is broken; 125 when Sluice itself failed.',
     ],
   },
-  async ({ flags }) => (flags.json ? tellPrograms() : tellPeople()),
+  async ({ flags }) => (flags.json ? printJson() : printLines()),
 );
 
-async function tellPrograms(): Promise<number> {
+async function printJson(): Promise<number> {
   const results: ({ readonly name: string } & Finding)[] = [];
   for (const check of checks) results.push({ name: check.name, ...(await examine(check)) });
   const ok = results.every(({ state }) => state !== 'broken');
@@ -41,8 +41,8 @@ async function tellPrograms(): Promise<number> {
   return statusOf(results);
 }
 
-/** Each line as soon as it is known; the checks take a second or two together. */
-async function tellPeople(): Promise<number> {
+/** Prints each line as soon as it is known: all checks together take a second or two. */
+async function printLines(): Promise<number> {
   const findings: Finding[] = [];
   for (const check of checks) {
     const finding = await examine(check);

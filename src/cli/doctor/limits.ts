@@ -1,17 +1,17 @@
-// What the kernel allows: processes and memory of the cgroup, descriptors and processes of the user.
+// Checks the kernel's limits: processes and memory of the cgroup, descriptors and processes of the user.
 
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Finding, ReadText } from './finding.js';
 
-/** Room for fewer processes than this is used up by one parallel build. */
+/** One parallel build can use up room for fewer processes than this. */
 const fewProcesses = 256;
 
-/** The tightest limits of this program's cgroup and those around it. */
+/** The tightest limits of this program's cgroup and its ancestors. */
 export function cgroup(read: ReadText): Finding {
   const memberships = read('/proc/self/cgroup');
-  if (memberships === undefined) return { state: 'ok', found: 'none that /proc tells of' };
+  if (memberships === undefined) return { state: 'ok', found: 'none shown in /proc' };
   if (memberships === '') return { state: 'ok', found: 'none' };
   const cgroups = { memberships, mounts: read('/proc/self/mountinfo') ?? '' };
   const pids = place('pids', cgroups);
@@ -26,36 +26,36 @@ export function cgroup(read: ReadText): Finding {
   if (counts === undefined || leftOf(counts) >= fewProcesses) return { state: 'ok', found };
   return {
     state: 'warning',
-    found: `${found}; without one that is free nothing starts (EAGAIN)`,
+    found: `${found}; once they are used up, nothing starts (EAGAIN)`,
     remedy: 'raise pids.max: --pids-limit for a container, TasksMax= for a systemd unit',
   };
 }
 
 interface Place {
   readonly version: 1 | 2;
-  /** From the innermost outwards, as far as they can be seen. */
+  /** From the innermost outwards, as far as they are visible. */
   readonly folders: readonly string[];
 }
 
-/** Where nothing is mounted nothing is known. */
+/** Without a mount, the limit is not known. */
 function noLimit({ folders }: Place): string {
   return folders.length === 0 ? 'unknown limit' : 'no limit';
 }
 
-/** Where a controller keeps its files for this program: in a hierarchy of its own, or in the one that all share. */
+/** Where a controller keeps its files for this program: in its own hierarchy, or in the one that all controllers share. */
 function place(controller: string, { memberships, mounts }: { readonly memberships: string; readonly mounts: string }): Place {
   const own = new RegExp(`^\\d+:(?:[^:]*,)?${controller}(?:,[^:]*)?:(.*)$`, 'm').exec(memberships)?.[1];
   const version = own === undefined ? 2 : 1;
   const cgroupPath = own ?? /^0::(.*)$/m.exec(memberships)?.[1];
   const options = version === 2 ? '' : ` \\S+ (?:\\S*,)?${controller}(?:,|$)`;
-  // Fields 4 and 5 are what is mounted and where; the type follows a lone dash: proc(5).
+  // Fields 4 and 5 are the mounted root and the mount point; the type follows a lone dash: proc(5).
   const mount = new RegExp(`^\\d+ \\d+ \\S+ (\\S+) (\\S+) .* - cgroup${version === 2 ? '2' : ''}(?= )${options}`, 'm').exec(
     mounts,
   );
   const [, root, top] = mount ?? [];
   if (cgroupPath === undefined || root === undefined || top === undefined) return { version, folders: [] };
   const below = path.posix.relative(root, cgroupPath);
-  // In a container the path may be told as seen from outside; what is mounted is its own.
+  // In a container the path may be the one seen from outside; the mounted cgroup is the container's own.
   return { version, folders: below.startsWith('..') ? [top] : outwards(top, below) };
 }
 
@@ -79,7 +79,7 @@ function countOf(folder: string, read: ReadText): Count[] {
   return max === Infinity || Number.isNaN(used) ? [] : [{ used, max }];
 }
 
-/** Version 1 knows no "max": without a limit it tells the largest number of pages, in bytes. */
+/** Version 1 has no "max": without a limit it reports the largest number of pages, in bytes. */
 const v1Unlimited = 2 ** 62;
 
 function limitIn(text: string | undefined): number {
@@ -87,16 +87,16 @@ function limitIn(text: string | undefined): number {
   return limit >= v1Unlimited ? Infinity : limit;
 }
 
-/** Infinity where there is none. */
+/** Infinity where there is no limit. */
 export interface OwnLimits {
   readonly openFiles: number;
   readonly processes: number;
 }
 
-/** Longest that a shell may take to tell its limits. */
+/** Longest that a shell may take to print its limits. */
 const shellMs = 5_000;
 
-/** What most shells call -u is -p to some, and asking for the wrong one ends them. */
+/** The option is -u in most shells and -p in some, and the wrong one ends the shell, hence the subshell. */
 const limitsScript = 'ulimit -n; (ulimit -u) 2>/dev/null || ulimit -p';
 
 export async function ownLimits(read: ReadText): Promise<OwnLimits> {
@@ -115,7 +115,7 @@ export async function ownLimits(read: ReadText): Promise<OwnLimits> {
 
 function numberOf(text: string | undefined): number {
   if (text === 'unlimited') return Infinity;
-  if (text === undefined || !/^\d+$/.test(text)) throw new Error(`the system tells no limit but "${text ?? ''}"`);
+  if (text === undefined || !/^\d+$/.test(text)) throw new Error(`expected a limit from the system, got "${text ?? ''}"`);
   return Number(text);
 }
 

@@ -1,4 +1,4 @@
-// A command run for real in a terminal, and what can stand in the way of having one.
+// Checks terminals by running a command in one, and finds out what prevents opening one.
 
 import { accessSync, constants } from 'node:fs';
 import { connectInProcess } from '../../local/index.js';
@@ -9,7 +9,7 @@ import { endingText } from '../process-table.js';
 const size = { rows: 37, cols: 111 };
 const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
-/** Tells its size as on any terminal, then lets bytes through as they are. */
+/** Prints the size of its terminal, then turns off output processing so that bytes pass unchanged. */
 const terminalScript = '[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && stty -opost && printf %b "$1"';
 
 export async function terminal(): Promise<Finding> {
@@ -20,14 +20,14 @@ export async function terminal(): Promise<Finding> {
     const argv = ['sh', '-c', terminalScript, 'sh', octal];
     const { stdout, ending } = await client.run(argv, { ...trial, io: { kind: 'pty', ...size } });
     if (expected.equals(stdout.bytes)) return terminalsLeft(readText);
-    const said = JSON.stringify(stdout.text.slice(0, 80));
-    return { state: 'broken', found: `a command on it ended differently than planned (${endingText(ending)}) and wrote ${said}` };
+    const written = JSON.stringify(stdout.text.slice(0, 80));
+    return { state: 'broken', found: `a command in it did not end as expected (${endingText(ending)}) and wrote ${written}` };
   } catch (error) {
     return { state: 'broken', found: messageOf(error), ...terminalRemedy(readText) };
   }
 }
 
-/** Fewer than this and a busy server runs into the limit. */
+/** With fewer than this left, a busy server runs into the limit. */
 const fewTerminals = 64;
 
 export function terminalsLeft(read: ReadText): Finding {
@@ -42,7 +42,7 @@ export function terminalsLeft(read: ReadText): Finding {
 interface TerminalCount {
   readonly used: number;
   readonly max: number;
-  /** Part of `max` that containers cannot have. */
+  /** Part of `max` that containers cannot use. */
   readonly reserved: number;
 }
 
@@ -56,16 +56,15 @@ function moreTerminals({ max }: TerminalCount): string {
   return `as root: sysctl kernel.pty.max=${max * 2}`;
 }
 
-/** What stands in the way of every terminal on Linux; nothing when it is something else. */
+/** The remedy for what prevents every terminal on Linux; empty when the cause is something else. */
 export function terminalRemedy(read: ReadText, isUsable = isReadWritable): { readonly remedy?: string } {
   const mounts = read('/proc/self/mountinfo')?.split('\n');
   if (mounts === undefined) return {};
-  // Field 5 is where; of several at one place the last one is seen: proc(5).
+  // Field 5 is the mount point; of several mounts at one point, the last is visible: proc(5).
   const mounted = mounts.filter((line) => line.split(' ')[4] === '/dev/pts').at(-1);
   if (mounted === undefined || !mounted.includes(' - devpts ')) {
     return {
-      remedy:
-        'as root: mkdir -p /dev/pts && mount -t devpts -o ptmxmode=0666 devpts /dev/pts; a container needs a /dev of its own',
+      remedy: 'as root: mkdir -p /dev/pts && mount -t devpts -o ptmxmode=0666 devpts /dev/pts; a container needs its own /dev',
     };
   }
   if (!isUsable('/dev/ptmx')) return { remedy: 'as root: ln -sf pts/ptmx /dev/ptmx && chmod 666 /dev/pts/ptmx' };

@@ -1,4 +1,4 @@
-// Sluice tried out for real on this machine: bytes through pipes, a server that is killed, and a sandbox.
+// Tries Sluice out on this machine: bytes through pipes, a server that is killed, and a sandbox.
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,10 +10,10 @@ import { backendName } from './machine.js';
 import { endingText } from '../process-table.js';
 import { ownCommand } from '../serve/daemon.js';
 
-/** More than any pipe holds, so that it goes in several turns. */
+/** More than any pipe holds, so that it takes several writes. */
 const sampleBytes = 256 * 1024;
 
-/** For commands that take a healthy machine no longer than a moment. */
+/** For commands that take only a moment on a healthy machine. */
 export const trial = { timeoutMs: 10_000, forceAfterMs: 0, envPolicy: { inherit: 'core' } } as const;
 
 export async function pipes(): Promise<Finding> {
@@ -23,19 +23,19 @@ export async function pipes(): Promise<Finding> {
     const result = await client.run(['sh', '-c', `cat >&${descriptor}; exit 7`], { ...trial, input: sample });
     const { bytes } = result[stream];
     const ending = endingText(result.ending);
-    if (ending !== 'exited 7') return { state: 'broken', found: `a command that exits with 7 ended differently: ${ending}` };
+    if (ending !== 'exited 7') return { state: 'broken', found: `a command that should exit with 7 did not: ${ending}` };
     if (!sample.equals(bytes))
-      return { state: 'broken', found: `${stream} gave ${bytes.length} bytes, other than the ${sampleBytes} sent` };
+      return { state: 'broken', found: `${stream} returned ${bytes.length} bytes, which differ from the ${sampleBytes} sent` };
   }
   return { state: 'ok', found: `${sampleBytes / 1024} KiB through stdin, stdout and stderr, every byte as sent` };
 }
 
-/** As long as the watchdog itself goes on trying. */
+/** As long as the watchdog itself keeps trying. */
 const survivalMs = 5_000;
 
 /**
- * Kills a server that has a process outside its session and group. On the Linux backend its parents are gone too: only the
- * inherited mark leads to it.
+ * Kills a server that has a process outside its session and group. On the Linux backend that process has lost its parents too, so
+ * only its inherited mark leads to it.
  */
 export async function nothingLeftBehind(): Promise<Finding> {
   await using server = await launchServer({
@@ -44,7 +44,7 @@ export async function nothingLeftBehind(): Promise<Finding> {
     stderr: 'ignore',
   });
   const { serverPid } = await server.environment();
-  if (serverPid === undefined) throw new Error('a server of another version answers, which does not tell its pid');
+  if (serverPid === undefined) throw new Error('the server has another version and does not report its pid');
   const stray = await startStray(server, await backendName());
   try {
     process.kill(serverPid, 'SIGKILL');
@@ -56,21 +56,21 @@ export async function nothingLeftBehind(): Promise<Finding> {
       state: 'broken',
       found: `a detached process, with pid ${stray}, outlived a server that was killed`,
       remedy:
-        'let its watchdog have what it needs: /bin/sh; grep and sleep, or with the portable backend ps and awk, in /usr/bin or /bin; ' +
-        'a /proc to read; and for processes to be marked, setrlimit with RLIMIT_RTTIME',
+        'give its watchdog what it needs: /bin/sh; grep and sleep, or with the portable backend ps and awk, in /usr/bin or /bin; ' +
+        'a readable /proc; and, to mark processes, setrlimit with RLIMIT_RTTIME',
     };
   } finally {
     if (isLiving(stray)) process.kill(stray, 'SIGKILL');
   }
 }
 
-/** What would configure the user's own servers is not in question here. */
+/** Settings for the user's own servers must not affect this check. */
 function environmentWithoutSettings(): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_'));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? '']));
 }
 
-/** The pid of a process in a session of its own. Node makes one everywhere; setsid(1) is not on every system. */
+/** Returns the pid of a process in its own session. Node can create one everywhere; setsid(1) is not on every system. */
 async function startStray(server: Client, backend: 'linux' | 'portable'): Promise<number> {
   const leave = backend === 'linux' ? '.unref()' : '';
   const script = `const stray = require('node:child_process').spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
@@ -84,7 +84,7 @@ async function startStray(server: Client, backend: 'linux' | 'portable'): Promis
   throw new Error(`the process to be left behind did not start: ${endingText(await parent.exit)}`);
 }
 
-/** A zombie is dead, although its parent has not collected it yet; without /proc it cannot be told from the living. */
+/** A zombie counts as dead, although its parent has not reaped it yet; without /proc it cannot be distinguished from a live process. */
 function isLiving(pid: number): boolean {
   if (readText('/proc/self/stat') !== undefined) return /\) [^ZX]/.test(readText(`/proc/${pid}/stat`) ?? '');
   try {
@@ -95,10 +95,10 @@ function isLiving(pid: number): boolean {
   }
 }
 
-/** Whether commands can be sandboxed here, found out as the server does it. */
+/** Whether commands can be sandboxed here, determined as the server does. */
 export async function sandbox(): Promise<Finding> {
   if (process.platform !== 'linux') return { state: 'ok', found: 'sandboxed commands need Linux and will be refused' };
   const problem = await new Sandbox({ env: process.env, hidden: [] }).ready();
-  if (problem === undefined) return { state: 'ok', found: 'bubblewrap shuts commands in' };
+  if (problem === undefined) return { state: 'ok', found: 'bubblewrap works' };
   return { state: 'warning', found: 'sandboxed commands will be refused', remedy: problem };
 }

@@ -1,4 +1,4 @@
-// What `sluice serve` was told, checked and typed. Pure: arguments, environment and the reading of a config file are handed in,
+// The configuration of `sluice serve`, checked and typed. Pure: arguments, environment and the reader of a config file are passed in,
 // and nothing is opened. Each error is one line that names the value, where it came from and what would be right.
 
 import {
@@ -28,16 +28,16 @@ export interface ServeConfig {
   readonly metricsAccess: 'guarded' | 'open';
   readonly logLevel: PlainFlags['log-level'];
   readonly limits: ServerLimits;
-  /** The server ends after this long without a connection or a process; 0 for never. */
+  /** The server exits after this long without a connection or a process; 0 means never. */
   readonly idleExitMs: number;
-  /** For the log: what was said and does nothing. */
+  /** For the log: settings without effect. */
   readonly warnings: readonly string[];
 }
 
-/** What was given, read by the table, and what the user called it. */
+/** The parsed flags, and the label under which the user gave each. */
 interface Given {
   readonly flags: PlainFlags;
-  /** Of the first of these options that was given; undefined when none was. */
+  /** The label of the first of these options that was given; undefined when none was. */
   readonly label: (...names: readonly (keyof PlainFlags)[]) => string | undefined;
 }
 
@@ -80,9 +80,9 @@ function readTls({ flags, label }: Given, listen: readonly ListenEndpoint[]): Se
     if (isNeeded) throw new Error('a wss:// address needs --tls-cert and --tls-key');
     return undefined;
   }
-  if (certFile === undefined) throw new Error(`${label('tls-key')} needs --tls-cert beside it`);
-  if (keyFile === undefined) throw new Error(`${label('tls-cert')} needs --tls-key beside it`);
-  if (!isNeeded) throw new Error(`${label('tls-cert')} is used by no listener; add one with --listen wss://IP:PORT`);
+  if (certFile === undefined) throw new Error(`${label('tls-key')} needs --tls-cert`);
+  if (keyFile === undefined) throw new Error(`${label('tls-cert')} needs --tls-key`);
+  if (!isNeeded) throw new Error(`${label('tls-cert')} is not used by any listener; add one with --listen wss://IP:PORT`);
   return { certFile, keyFile };
 }
 
@@ -97,7 +97,7 @@ function readCredentials(given: Given): CredentialSource {
   }
   const rules = label('jwt-issuer', 'jwt-audience', 'jwt-skew-seconds');
   if (rules !== undefined && key === undefined) {
-    throw new Error(`${rules} needs --jwt-secret-file or --jwt-public-key-file beside it`);
+    throw new Error(`${rules} needs --jwt-secret-file or --jwt-public-key-file`);
   }
   if (tokens !== undefined) {
     return { kind: 'tokens', files: flags['token-file'], sha256: checkedTexts(given, 'token-sha256', parseSha256) };
@@ -116,7 +116,7 @@ function readLimits(settings: Settings): ServerLimits {
   }
   if (limits.stdinWindowBytes > limits.stdinCapBytes) {
     throw new Error(
-      `--stdin-window-bytes must not be above --stdin-cap-bytes, got ${limits.stdinWindowBytes} and ${limits.stdinCapBytes}`,
+      `--stdin-window-bytes must not exceed --stdin-cap-bytes, got ${limits.stdinWindowBytes} and ${limits.stdinCapBytes}`,
     );
   }
   return limits;
@@ -124,7 +124,7 @@ function readLimits(settings: Settings): ServerLimits {
 
 type ListFlag = 'listen' | 'token-sha256' | 'allow-origin' | 'allow-host';
 
-/** Says where a text came from when it cannot be read. */
+/** An error names where the text came from. */
 function parsedTexts<T>({ flags, label }: Given, name: ListFlag, parse: (text: string) => T): T[] {
   return flags[name].map((text) => {
     try {

@@ -1,4 +1,4 @@
-// The user's own server in the background: found by its socket, started when it is needed, ended when asked to.
+// The user's own background server: found by its socket, started when it is needed, stopped on request.
 
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
@@ -9,13 +9,13 @@ import { connect } from '../../local/index.js';
 import { ConnectError } from '../../transport/index.js';
 import { type RuntimeFolder, runtimeFolder, withPlaceHint } from './runtime-folder.js';
 
-/** A server that was started on demand, not by name, ends after this long without use. */
+/** A server that was started on demand, not with `sluice serve --daemon`, exits after this long without use. */
 const idleExitMs = 10 * 60_000;
 
 /** How long a server may take to end all its processes. */
 const stopPatienceMs = 30_000;
 
-/** Undefined when there is none. */
+/** Undefined when none is running. */
 export async function findDaemon(): Promise<Client | undefined> {
   try {
     return await connect(runtimeFolder(process.env, 'leave').socketUrl);
@@ -25,7 +25,7 @@ export async function findDaemon(): Promise<Client | undefined> {
   }
 }
 
-/** Starts one when there is none. */
+/** Starts one when none is running. */
 export async function needDaemon(): Promise<Client> {
   const running = await findDaemon();
   if (running !== undefined) return running;
@@ -33,7 +33,7 @@ export async function needDaemon(): Promise<Client> {
   try {
     await startDaemon(flags, homeOrRoot());
   } catch (error) {
-    // Two shells may have had the same idea at the same time.
+    // Another shell may have started one at the same time.
     const other = await findDaemon();
     if (other !== undefined) return other;
     throw error;
@@ -49,24 +49,24 @@ export async function startDaemon(flags: readonly string[], cwd: string): Promis
   const server = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', log] });
   const { stdout } = server;
   closeSync(log);
-  if (stdout === null) throw new Error('the server in the background has no stdout');
-  // The addresses come in one piece, once it listens; its end comes instead when it cannot.
+  if (stdout === null) throw new Error('the background server has no stdout');
+  // The server writes its addresses in one piece once it listens, or exits when it cannot.
   const addresses = await new Promise<string | undefined>((resolve) => {
     stdout.once('data', (piece: Buffer) => resolve(piece.toString()));
     server.once('exit', () => resolve(undefined));
   });
-  if (addresses === undefined) throw new Error(`the server in the background did not start: ${lastLine(folder)}`);
+  if (addresses === undefined) throw new Error(`the background server did not start: ${lastLine(folder)}`);
   stdout.destroy();
   server.unref();
   return addresses.trim().split('\n');
 }
 
 /**
- * This very program, to be started again with the same Node and the same flags. Without the shell at its head: a server that all shells
- * share must not ignore a signal because one of them does.
+ * Starts this program again with the same Node and the same flags. Bypasses the shell script at its head: a server that all shells share
+ * must not ignore a signal because one of them does.
  */
 export function ownCommand(args: readonly string[]): { readonly command: string; readonly args: readonly string[] } {
-  // After the two dashes nothing is an option of Node's.
+  // Node takes nothing after the two dashes as an option.
   return { command: process.execPath, args: [...process.execArgv, '--', process.argv[1] ?? '', ...args] };
 }
 
@@ -78,23 +78,23 @@ function openLog({ logFile }: RuntimeFolder): number {
   }
 }
 
-/** A user without a home, as in a container, has a server all the same. */
+/** A user without a home folder, as in a container, gets a server too. */
 function homeOrRoot(): string {
   const home = homedir();
   return statSync(home, { throwIfNoEntry: false })?.isDirectory() === true ? home : '/';
 }
 
-/** Ends it and its processes; false when there was none. */
+/** Ends the server and its processes; false when none was running. */
 export async function stopDaemon(): Promise<boolean> {
   const client = await findDaemon();
   if (client === undefined) return false;
   const { serverPid } = await client.environment();
-  if (serverPid === undefined) throw new Error('the server in the background does not tell its pid; it is not one of ours');
+  if (serverPid === undefined) throw new Error('the background server does not report its pid; it is not one of ours');
   process.kill(serverPid, 'SIGTERM');
   await client.ended;
   const deadline = performance.now() + stopPatienceMs;
   while (isAlive(serverPid)) {
-    if (performance.now() > deadline) throw new Error(`the server with pid ${serverPid} was asked to end but has not`);
+    if (performance.now() > deadline) throw new Error(`the server with pid ${serverPid} was asked to stop but is still running`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   return true;
@@ -109,8 +109,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What the server said last, as it said it to its log or, before it had one, to stderr. */
+/** The last line that the server wrote to its log or, before it had one, to stderr. */
 function lastLine({ logFile }: RuntimeFolder): string {
   const last = readFileSync(logFile, 'utf8').trim().split('\n').at(-1) ?? '';
-  return last === '' ? 'it said nothing' : last.replace(/^sluice: /, '');
+  return last === '' ? 'it logged nothing' : last.replace(/^sluice: /, '');
 }

@@ -1,36 +1,36 @@
-// Has forgotten output and requests collected while the server is idle. V8 starts a collection when more is allocated, which an idle server
-// does not do: what a storm left would stay for good.
+// Makes V8 collect forgotten output and requests while the server is idle. V8 starts a collection only when more is allocated, which an
+// idle server does not do, so the garbage of a burst would stay forever.
 
 import { MessageChannel } from 'node:worker_threads';
 
 const mib = 1024 * 1024;
 
-/** How often the server looks. What it finds is gone well within a minute, and a look every few seconds costs nothing. */
+/** How often the server checks. Garbage is gone well within a minute, and a check every few seconds costs nothing. */
 const lookMs = 5_000;
 
-/** Memory in buffers that nothing needs, from which a collection is worthwhile, in bytes: several times what a quiet server has. */
+/** Memory in unused buffers that makes a collection worthwhile, in bytes: several times what a quiet server has. */
 const deadBufferBytes = 8 * mib;
 
-/** Growth of the heap from which a collection is worthwhile, in bytes: more than the space for new objects, which V8 empties by itself. */
+/** Heap growth that makes a collection worthwhile, in bytes: more than the space for new objects, which V8 empties unprompted. */
 const heapGrowthBytes = 16 * mib;
 
-/** Least collections for one finding. V8 shrinks the space for new objects only in a collection before which the program was idle: 8 to 14 MB. */
+/** Fewest collections in a row. V8 shrinks the space for new objects, by 8 to 14 MB, only in a collection that follows an idle period. */
 const collectionRounds = 2;
 
-/** Memory that came back with a collection, from which another one is worthwhile, in bytes: the first ones may have come while work went on. */
+/** Memory freed by a collection that makes another one worthwhile, in bytes: the first ones may have run while work was in progress. */
 const gainBytes = mib;
 
-/** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes; a little more, for what was freed since. */
+/** V8 starts to mark when buffers have grown by 64 MiB since its last collection. In bytes, with a margin for what was freed since. */
 const pressureBytes = 72 * mib;
 
 /**
- * Memory that is neither V8's nor in buffers, up to which malloc is asked for its free pages, in bytes. Node itself has some 50 MB; asking
- * takes the longer the more malloc holds, and stops the program meanwhile.
+ * Most memory outside V8 and buffers at which malloc is still asked to return its free pages, in bytes. Node itself has some 50 MB; the
+ * request takes longer the more malloc holds, and blocks the program.
  */
 const askedBytes = 96 * mib;
 
 export interface DeadMemoryOptions {
-  /** Those in buffers that are still needed. */
+  /** Bytes in buffers that are still needed. */
   readonly liveBytes: () => number;
   /** Called when everything is collected. */
   readonly returnFreePages: () => void;
@@ -52,7 +52,7 @@ export function collectDeadMemory({ liveBytes, returnFreePages }: DeadMemoryOpti
       startCollection();
       rssAtCollection = rss;
       roundsLeft -= 1;
-      heapFloor = Infinity; // what is in use at the next look is what a collection leaves
+      heapFloor = Infinity; // the next check sees what the collection left in use
     } else if (hasCollected && rss - heapTotal - arrayBuffers <= askedBytes) {
       returnFreePages();
     }
@@ -60,7 +60,7 @@ export function collectDeadMemory({ liveBytes, returnFreePages }: DeadMemoryOpti
   setInterval(look, lookMs).unref();
 }
 
-/** Node reads a file for it. Without a descriptor nothing is known, and the next look makes up for it. */
+/** Node reads a file for this. Without a free descriptor nothing is known, and the next check makes up for it. */
 function memoryInUse(): Pick<NodeJS.MemoryUsage, 'arrayBuffers' | 'heapTotal' | 'heapUsed' | 'rss'> {
   try {
     return process.memoryUsage();
@@ -70,7 +70,7 @@ function memoryInUse(): Pick<NodeJS.MemoryUsage, 'arrayBuffers' | 'heapTotal' | 
 }
 
 /**
- * Marks in small steps beside other work, where `gc()` would stop the program for as long as it takes. A large buffer makes V8 start; no
+ * Marks in small steps alongside other work, where `gc()` would block the program until it is done. A large buffer makes V8 start; no
  * byte of it is touched, so it costs no memory, and sending it to a closed port frees it at once.
  */
 function startCollection(): void {
@@ -80,7 +80,7 @@ function startCollection(): void {
     const pressure = new ArrayBuffer(pressureBytes);
     port1.postMessage(undefined, [pressure]);
   } catch (error) {
-    // Not even address space is left: V8 has reason enough to collect.
+    // Not even address space is left, so V8 has reason enough to collect.
     if (!(error instanceof RangeError)) throw error;
   } finally {
     port1.close();

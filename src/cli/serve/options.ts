@@ -1,4 +1,4 @@
-// THE table of what `sluice serve` can be told. Flags, environment, config file and help are derived from it.
+// The one table of the settings of `sluice serve`. Flags, environment, config file and help are derived from it.
 // One name everywhere: --max-connections, SLUICE_MAX_CONNECTIONS, "maxConnections".
 
 import { acknowledgeEveryBytes } from '../../protocol/index.js';
@@ -14,7 +14,7 @@ export const plainOptions = {
     placeholder: 'URL',
     default: 'ws://127.0.0.1:0',
     meaning:
-      'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. With port 0 a free one is taken. Repeatable.',
+      'Where to listen: ws://IP:PORT, wss://IP:PORT, unix:///PATH, or stdio for one client. Port 0 means a free one. Repeatable.',
   },
   'tls-cert': { kind: 'text', placeholder: 'FILE', meaning: 'Certificate chain in PEM, for wss://.' },
   'tls-key': { kind: 'text', placeholder: 'FILE', meaning: 'Private key of the certificate in PEM.' },
@@ -22,22 +22,22 @@ export const plainOptions = {
     kind: 'list',
     placeholder: 'FILE',
     meaning:
-      'Callers present one of the tokens in this file, one per line, each of at least 16 characters. Read once, at the start. Repeatable.',
+      'Callers must present one of the tokens in this file, one per line, at least 16 characters each. Read once, at startup. Repeatable.',
   },
   'token-sha256': {
     kind: 'list',
     placeholder: 'HEX',
-    meaning: 'Callers present the token with this SHA-256: the server need not know it. Repeatable.',
+    meaning: 'Callers must present the token with this SHA-256; the server need not know the token. Repeatable.',
   },
   'jwt-secret-file': {
     kind: 'text',
     placeholder: 'FILE',
-    meaning: 'Callers present a JWT signed with HS256 and the secret in this file, 32 bytes or more.',
+    meaning: 'Callers must present a JWT signed with HS256 and the secret in this file, 32 bytes or more.',
   },
   'jwt-public-key-file': {
     kind: 'text',
     placeholder: 'FILE',
-    meaning: 'Callers present a JWT signed with EdDSA; the file holds the Ed25519 public key in PEM.',
+    meaning: 'Callers must present a JWT signed with EdDSA; the file holds the Ed25519 public key in PEM.',
   },
   'jwt-issuer': { kind: 'text', placeholder: 'NAME', meaning: 'The "iss" that a JWT must have.' },
   'jwt-audience': {
@@ -60,43 +60,43 @@ export const plainOptions = {
   'allow-host': {
     kind: 'list',
     placeholder: 'HOST[:PORT]',
-    meaning: 'Answer to this name too, besides the address listened on; needed behind proxies and forwarded ports. Repeatable.',
+    meaning: 'Accept this host name too, besides the listening address; needed behind proxies and forwarded ports. Repeatable.',
   },
-  'direct-exec': { kind: 'toggle', default: 'on', meaning: 'Run commands that callers give directly.' },
-  'prepared-exec': { kind: 'toggle', default: 'on', meaning: 'Run commands that callers have prepared.' },
-  'metrics-open': { kind: 'toggle', default: 'off', meaning: 'Show /metrics to callers without a token.' },
+  'direct-exec': { kind: 'toggle', default: 'on', meaning: 'Let callers run commands directly.' },
+  'prepared-exec': { kind: 'toggle', default: 'on', meaning: 'Let callers run commands that they have prepared.' },
+  'metrics-open': { kind: 'toggle', default: 'off', meaning: 'Serve /metrics to callers without a token.' },
   'log-level': {
     kind: 'choice',
     choices: ['debug', 'info', 'warn', 'error', 'silent'],
     placeholder: 'LEVEL',
     default: 'info',
-    meaning: 'debug, info, warn, error or silent; on stderr.',
+    meaning: 'What to log on stderr: debug, info, warn, error or silent.',
   },
   'idle-exit-ms': {
     kind: 'number',
     placeholder: 'MS',
     range: [0, longestMs],
     default: '0',
-    meaning: 'End after this long without a connection and without a process, running or readable; 0: never.',
+    meaning: 'Exit after this long without a connection and without a process, running or readable; 0 means never.',
   },
   config: { kind: 'text', placeholder: 'FILE', meaning: 'JSON file with any of these settings, as in {"maxConnections": 10}.' },
 } as const satisfies Options;
 
 interface LimitOption {
-  /** The flag, where it is not the limit's own name. */
+  /** The flag, when it differs from the limit's own name. */
   readonly flag?: string;
   readonly unit: 'bytes' | 'ms' | 'count';
-  /** 0 for times, else 1. */
+  /** By default 0 for times, otherwise 1. */
   readonly min?: number;
   readonly max?: number;
   readonly meaning: string;
 }
 
 const limitOptions = {
-  maxConnections: { unit: 'count', meaning: 'Connections of known callers at the same time, for each address.' },
+  maxConnections: { unit: 'count', meaning: 'Simultaneous connections of known callers, for each address.' },
   maxUnauthenticated: {
     unit: 'count',
-    meaning: 'Connections, for each address, without a credential and without a session yet; beyond it the oldest are cut off.',
+    meaning: 'Connections, for each address, without a credential and without a session yet; beyond this the oldest are closed.',
   },
   maxSessionsPerCaller: { flag: 'max-sessions-per-token', unit: 'count', meaning: 'Sessions of one caller.' },
   maxProcessesPerCaller: {
@@ -106,7 +106,7 @@ const limitOptions = {
   },
   maxProcesses: { unit: 'count', meaning: 'Running processes of one session.' },
   // V8 has no strings longer than 512 MiB.
-  maxMessageBytes: { unit: 'bytes', max: 256 * 1024 * 1024, meaning: 'Longest message of a client.' },
+  maxMessageBytes: { unit: 'bytes', max: 256 * 1024 * 1024, meaning: 'Longest message from a client.' },
   maxReplyBytes: {
     unit: 'bytes',
     max: 64 * 1024 * 1024,
@@ -115,21 +115,21 @@ const limitOptions = {
   maxInFlight: {
     flag: 'max-requests-in-flight',
     unit: 'count',
-    meaning: 'Requests of one connection being worked on; more are refused.',
+    meaning: 'Requests in progress on one connection; more are refused.',
   },
-  jsonDepth: { unit: 'count', max: 1_000, meaning: 'How deep a message may be nested.' },
+  jsonDepth: { unit: 'count', max: 1_000, meaning: 'How deeply a message may be nested.' },
   jsonValues: { unit: 'count', meaning: 'Values in one message.' },
   silentClientMs: {
     unit: 'ms',
     meaning: 'How long a client that answers no ping, such as a stopped one, keeps its connection. WebSocket only.',
   },
-  detachGraceMs: { unit: 'ms', meaning: 'How long processes run on after their client was lost.' },
-  forceAfterMs: { unit: 'ms', meaning: 'Between SIGTERM and SIGKILL when the caller names no time.' },
-  // More than the default would outlast the patience of launchers and clients.
+  detachGraceMs: { unit: 'ms', meaning: 'How long processes keep running after their client is lost.' },
+  forceAfterMs: { unit: 'ms', meaning: 'Time between SIGTERM and SIGKILL when the caller sets none.' },
+  // More than the default would outlast the timeouts of launchers and clients.
   maxCloseGraceMs: {
     unit: 'ms',
     max: 4_000,
-    meaning: 'The same at most, for processes that are ended with their connection, their session or the server.',
+    meaning: 'Upper limit of that time for processes that are ended with their connection, their session or the server.',
   },
   retainedBytes: { unit: 'bytes', meaning: 'Output kept readable per process.' },
   headBytes: { unit: 'bytes', min: 0, meaning: 'Part of that kept for the beginning of each stream.' },
@@ -137,14 +137,14 @@ const limitOptions = {
   readerWindowBytes: {
     unit: 'bytes',
     min: acknowledgeEveryBytes,
-    meaning: 'Output a client may have yet to take before its process is held back.',
+    meaning: 'Output that a client may leave unread before its process is held back.',
   },
   stdinWindowBytes: { unit: 'bytes', meaning: 'Input per process that is accepted without waiting.' },
-  stdinCapBytes: { unit: 'bytes', meaning: 'Input per process that may wait at most; more is refused.' },
-  drainQuietMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to until this long passed in silence.' },
-  drainLimitMs: { unit: 'ms', meaning: 'After an exit, descendants are listened to no longer than this.' },
+  stdinCapBytes: { unit: 'bytes', meaning: 'Most input that may wait per process; more is refused.' },
+  drainQuietMs: { unit: 'ms', meaning: 'After an exit, output of descendants is read until there was none for this long.' },
+  drainLimitMs: { unit: 'ms', meaning: 'After an exit, output of descendants is read no longer than this.' },
   maxClosed: { unit: 'count', min: 0, meaning: 'Ended processes of one session kept readable.' },
-  maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'What all ended processes of one session keep in memory together.' },
+  maxClosedBytes: { unit: 'bytes', min: 0, meaning: 'Memory kept by all ended processes of one session together.' },
   maxArgvBytes: { unit: 'bytes', meaning: 'Arguments of one process.' },
   maxEnvBytes: { unit: 'bytes', meaning: 'Environment of one process.' },
   maxMetadataBytes: { unit: 'bytes', min: 0, meaning: 'Metadata of one process, as JSON.' },
@@ -178,7 +178,7 @@ export function limitOption(name: keyof ServerLimits): Option {
   };
 }
 
-/** Every option by its flag without the dashes, in the order of the help, which tells the default and the variable of each. */
+/** Every option by its flag without the dashes, in the order of the help, with the default and the variable appended to its meaning. */
 export const serveOptions: ReadonlyMap<string, Option> = new Map(
   [...Object.entries<Option>(plainOptions), ...limitNames.map((name) => [limitFlag(name), limitOption(name)] as const)].map(
     ([flag, option]) => {

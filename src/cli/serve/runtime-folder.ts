@@ -1,4 +1,4 @@
-// The folder that is this user's alone, where the server in the background has its socket and its log.
+// The user's private folder, where the background server keeps its socket and its log.
 
 import { type Stats, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,13 +16,13 @@ export function runtimePath(env: NodeJS.ProcessEnv): string {
   return session !== undefined && isOwnFolder(session) ? path.join(session, 'sluice') : path.join(tmpdir(), `sluice-${userId()}`);
 }
 
-/** Throws when another user could get in. A command that only looks for a server leaves no folder behind. */
+/** Throws when another user could access it. With `leave`, a command that only looks for a server does not create the folder. */
 export function runtimeFolder(env: NodeJS.ProcessEnv, ifMissing: 'make' | 'leave'): RuntimeFolder {
   const folder = runtimePath(env);
   const stats = statsOf(folder, ifMissing);
-  // Anybody can make a folder of this name in the folder for temporary files.
+  // Any user can create a folder of this name in the folder for temporary files.
   if (stats !== undefined && (!stats.isDirectory() || stats.uid !== userId() || (stats.mode & 0o077) !== 0)) {
-    throw new Error(`${folder} is not yours alone (it must be a folder of yours with mode 0700); remove it and try again`);
+    throw new Error(`${folder} is not private (it must be your own folder, with mode 0700); remove it and try again`);
   }
   return { socketUrl: `unix://${path.join(folder, 'socket')}`, logFile: path.join(folder, 'serve.log') };
 }
@@ -36,16 +36,16 @@ function statsOf(folder: string, ifMissing: 'make' | 'leave'): Stats | undefined
   }
 }
 
-/** The folder may be on a disk that is full or read-only: only a variable says where else it could be. */
+/** The folder may be on a disk that is full or read-only; the error names the variable that moves it elsewhere. */
 export function withPlaceHint(folder: string, error: unknown): Error {
   return new Error(
-    `the server in the background has no place for its socket and its log (${whyUnwritable(folder, error)}); ` +
-      'let XDG_RUNTIME_DIR name a folder of yours that can be written, or name a server with --connect',
+    `the background server has no place for its socket and its log (${whyUnwritable(folder, error)}); ` +
+      'set XDG_RUNTIME_DIR to a folder of yours that is writable, or name a server with --connect',
     { cause: error },
   );
 }
 
-/** As after su: the variable may still name another user's folder. */
+/** After su, the variable may still name another user's folder. */
 function isOwnFolder(folder: string): boolean {
   const stats = statSync(folder, { throwIfNoEntry: false });
   return stats?.isDirectory() === true && stats.uid === userId();

@@ -1,4 +1,4 @@
-// `sluice serve`: a server in the foreground until it is asked to end, or, on stdio, until its client has gone.
+// `sluice serve`: runs a server in the foreground until it is asked to stop or, on stdio, until its client is gone.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,13 +13,13 @@ import { type ServeConfig, readServeConfig } from './config.js';
 import { backgroundOptions, serveManual } from './manual.js';
 import { serveOptions } from './options.js';
 
-/** Requests to end in good order: no new connections, processes asked to end, exit code 0. */
+/** Signals that request a graceful shutdown: no new connections, processes asked to end, exit code 0. */
 const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** How often a server that may end by itself looks whether it is needed. */
+/** How often a server with an idle timeout checks whether it is in use. */
 const idleLookMs = 1_000;
 
-/** What is not needed to answer the first requests waits this long. */
+/** Delay of work that is not needed to answer the first requests. */
 const settledMs = 250;
 
 export const serve: Command = { manual: serveManual, execute };
@@ -37,17 +37,17 @@ async function execute(words: readonly Word[]): Promise<number> {
 async function stop(words: readonly Word[]): Promise<number> {
   if (words.length > 1) throw new UsageError('--stop takes no other options');
   const { stopDaemon } = await import('./daemon.js');
-  if (!(await stopDaemon())) await complain('no server is running in the background');
+  if (!(await stopDaemon())) await complain('no background server is running');
   return 0;
 }
 
-/** Its config has been read and found right, so that mistakes are told here and not in a log. */
+/** The config has been validated by now, so that mistakes are reported here and not in a log. */
 async function daemonise(words: readonly Word[]): Promise<number> {
   const { findDaemon, startDaemon } = await import('./daemon.js');
   const running = await findDaemon();
   if (running !== undefined) {
     await running.close();
-    throw new Error('a server is running in the background already; "sluice serve --stop" ends it');
+    throw new Error('a background server is already running; "sluice serve --stop" stops it');
   }
   const flags = words.flatMap((word) => (word.kind === 'option' && word.name !== 'daemon' ? [spelled(word)] : []));
   for (const address of await startDaemon(flags, process.cwd())) await print(`${address}\n`);
@@ -80,14 +80,14 @@ async function run(config: ServeConfig): Promise<void> {
   const access = { credentials, tls, allowedOrigins, allowedHosts, metricsAccess };
   const door = await FrontDoor.open(server, { listen, ...access, metrics, logger });
   const isOnStdio = listen.length < config.listen.length;
-  // Before anybody can know that the server is there, and so ask it to end.
+  // Before a client can know that the server is running, and so before it can be asked to stop.
   const asked = askedToEnd();
   // On stdio every line of stdout is a message, so the addresses go to the log only.
   if (!isOnStdio) {
     try {
       await print(door.urls.map((url) => `${url}\n`).join(''));
     } catch (error) {
-      await Promise.all([door.close(), server.close()]); // without its addresses it is of no use
+      await Promise.all([door.close(), server.close()]); // a server without known addresses is of no use
       throw error;
     }
   }
@@ -98,7 +98,7 @@ async function run(config: ServeConfig): Promise<void> {
   await Promise.all([door.close(), server.close()]);
 }
 
-/** The first of these signals. The next one ends this program at once, as it would have without a listener. */
+/** Resolves to the first of these signals. The next one ends this program at once, as it would without a listener. */
 function askedToEnd(): Promise<string> {
   return new Promise((resolve) => {
     const listening = onSignals(endingSignals, (signal) => {
@@ -108,7 +108,7 @@ function askedToEnd(): Promise<string> {
   });
 }
 
-/** A program that is out of descriptors cannot load anything: it tries again. */
+/** Retries after a failure: a program that is out of descriptors cannot load anything. */
 function settleLater(server: Server): void {
   setTimeout(() => void settle(server).catch(() => settleLater(server)), settledMs).unref();
 }
@@ -123,17 +123,17 @@ async function settle(server: Server): Promise<void> {
   });
 }
 
-/** After a fault of our own nothing can be relied on: it is told in the log, as a line like all others, and ends the server and all it started. */
+/** After an internal fault nothing can be relied on: it is logged as an ordinary line, and ends the server and everything it started. */
 function endWithFaults(logger: Awaited<ReturnType<typeof createLogger>>): void {
-  const tell = async (error: Error) => {
+  const report = async (error: Error) => {
     logger.error('the server has failed', { problem: error.stack ?? String(error) });
     await logger[Symbol.asyncDispose]();
     process.exit(ownFailure);
   };
-  process.once('uncaughtException', (error) => void tell(error));
+  process.once('uncaughtException', (error) => void report(error));
 }
 
-/** A sandboxed command that reached one of these could have anything run outside. The background server's folder the sandbox knows. */
+/** A sandboxed command that reached one of these could run anything outside. The sandbox hides the background server's folder anyway. */
 function hiddenPaths({ listen }: ServeConfig): string[] {
   return listen.flatMap((endpoint) => ('path' in endpoint ? [endpoint.path] : []));
 }
@@ -142,7 +142,7 @@ function isOpenOnNetwork({ listen, credentials }: ServeConfig): boolean {
   return credentials.kind === 'none' && listen.some((endpoint) => reachOf(endpoint) !== 'user');
 }
 
-/** Ends a server after its idle timeout; nothing when it has none. */
+/** Resolves after the idle timeout; empty when there is none. */
 function idling(server: Server, { idleExitMs }: ServeConfig): Promise<string>[] {
   return idleExitMs === 0 ? [] : [unneeded(server, idleExitMs)];
 }
@@ -157,7 +157,7 @@ async function unneeded(server: Server, idleExitMs: number): Promise<string> {
   return 'idle timeout';
 }
 
-/** The one client of a server on stdio; when it has gone, so may the server. */
+/** Serves the one client of a server on stdio, and resolves when that client is gone. */
 async function servedStdio(server: Server): Promise<string> {
   const { stdin, stdout } = process;
   const channel = new StreamChannel({

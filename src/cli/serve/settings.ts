@@ -1,5 +1,5 @@
-// Gathers what was said on the command line, in the environment and in a config file, as text: a flag wins over a variable, a variable
-// over the file. Knows which options there are, not what their values mean.
+// Gathers settings from the command line, the environment and a config file, as text: a flag overrides a variable, a variable overrides
+// the file. Knows which options there are, not what their values mean.
 
 import path from 'node:path';
 import * as v from 'valibot';
@@ -17,7 +17,7 @@ export interface Sources {
 
 export interface Gathered {
   readonly settings: Settings;
-  /** Worth a line in the log: variables that look like settings and are none. */
+  /** For the log: variables that look like settings but are not. */
   readonly warnings: readonly string[];
 }
 
@@ -32,13 +32,12 @@ export function gatherSettings({ words, env, readText }: Sources): Gathered {
 
 function fromFlags(words: readonly Word[]): Settings {
   for (const word of words) {
-    if (word.kind === 'operand')
-      throw new UsageError(`serve takes no argument "${word.text}"; an address is given with --listen`);
+    if (word.kind === 'operand') throw new UsageError(`serve takes no argument "${word.text}"; use --listen for an address`);
   }
   const settings = settingsIn(words);
   for (const [flag, { label, texts }] of settings) {
     const option = serveOptions.get(flag);
-    // Mostly a variable of the shell that was never filled.
+    // Usually a shell variable that was never set.
     if (option !== undefined && texts.includes(''))
       throw new UsageError(`${label} needs a value, as in ${label} ${placeholderOf(option)}`);
   }
@@ -61,7 +60,7 @@ function unknownVariables(env: Sources['env']): string[] {
   const others = ['SLUICE_URL', 'SLUICE_TOKEN', 'SLUICE_CA']; // for clients
   return Object.keys(env)
     .filter((name) => name.startsWith('SLUICE_') && env[name] !== undefined && ![...known, ...others].includes(name))
-    .map((name) => `environment variable ${name} is no setting of serve${suggestion(name, known)}`);
+    .map((name) => `environment variable ${name} is not a setting of serve${suggestion(name, known)}`);
 }
 
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
@@ -69,11 +68,11 @@ const fileContent = v.record(v.string(), v.union([scalar, v.array(v.string())]))
 
 function fromFile(file: string, readText: Sources['readText']): Settings {
   const content = parseJson(file, readText);
-  const parsed = v.safeParse(fileContent, Array.isArray(content) ? undefined : content); // a record would take a list
+  const parsed = v.safeParse(fileContent, Array.isArray(content) ? undefined : content); // v.record would accept a list
   if (!parsed.success) {
     const where = v.getDotPath(parsed.issues[0]) ?? undefined;
-    const form = 'must be a text, a number, true, false or a list of texts';
-    const problem = where === undefined ? 'it must hold an object' : `"${where}" ${form}`;
+    const form = 'must be a string, number, boolean or list of strings';
+    const problem = where === undefined ? 'it must contain an object' : `"${where}" ${form}`;
     throw new Error(`config file "${file}": ${problem}`);
   }
   const flagOf = new Map([...serveOptions.keys()].filter((flag) => flag !== 'config').map((flag) => [fileNameOf(flag), flag]));
@@ -104,11 +103,11 @@ function parseJson(file: string, readText: Sources['readText']): unknown {
   } catch (error) {
     position = /at position \d+/.exec(String(error))?.[0] ?? '';
   }
-  // Without the parser's own error: it quotes what it read, which is a token when the wrong file was named.
+  // Leaves out the parser's own error: it quotes what it read, which is a token when the wrong file was named.
   throw new Error(`config file "${file}" is not valid JSON ${position}`.trim());
 }
 
-/** Nothing in place of a value is mostly a variable that was never filled; to go on without a token would be wrong. */
+/** An empty value is usually a variable that was never set; continuing without a token, for example, would be wrong. */
 function present(label: string, texts: readonly string[]): string[] {
   const trimmed = texts.map((text) => text.trim());
   if (trimmed.length === 0 || trimmed.includes('')) throw new Error(`${label} is empty; give it a value or leave it out`);
