@@ -176,7 +176,7 @@ async function isReadable({ log, child }: SluiceServer): Promise<void> {
 async function assertFaultLogged({ log }: SluiceServer, code: number | null): Promise<void> {
   const { level, msg, problem } = JSON.parse(log.at(-1) ?? '') as Record<string, string>;
   assert.deepEqual([level, msg, code], ['error', 'the server has failed', 125]);
-  assert.match(problem ?? '', /nobody (?:catches|handles) this/);
+  assert.match(problem ?? '', /an un(?:caught exception|handled rejection)/);
   for (const line of log) JSON.parse(line);
 }
 
