@@ -151,7 +151,7 @@ async function run({ flags, operands }: Input<typeof options>): Promise<number> 
   const started = await client.start(start).catch(notStarted);
   if (started instanceof ExecError) return await reportNotStarted(started, flags);
   await using child = started;
-  keepHeapSmall(); // not earlier: modules loaded after this miss the code cache, which costs 5 ms
+  keepHeapSmall(); // not earlier: once a flag has changed, V8 rejects the compile cache
   if (flags.detach) {
     await leave(child, flags, streams);
     await print(`${child.id}\n`);

@@ -1,6 +1,6 @@
 // Composes everything a server listens on: the endpoints, the gate in front of them, plain HTTP, and how they all close.
 
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import type { Logger } from '../base/logger.js';
 import type { ListenEndpoint, UnixEndpoint, WebSocketEndpoint } from '../transport/endpoint.js';
 import type { Answering } from '../transport/http-answer.js';
@@ -103,7 +103,7 @@ export class FrontDoor {
     let gate = this.#gateAt(endpoint);
     const listener = await listenWebSocket({
       endpoint,
-      tls: tls === undefined ? undefined : { cert: await readFile(tls.certFile), key: await readFile(tls.keyFile) },
+      tls: tls === undefined ? undefined : { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
       maxConnections,
       maxUnauthenticated,
       maxMessageBytes,

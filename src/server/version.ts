@@ -1,8 +1,8 @@
 // The package version, read from package.json so that it is defined in one place.
 
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
 
-// oxlint-disable-next-line typescript/no-unsafe-assignment -- createRequire is untyped
-const manifest: { readonly version: string } = createRequire(import.meta.url)('../../package.json');
+// oxlint-disable-next-line typescript/no-unsafe-assignment -- our own manifest
+const manifest: { readonly version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 export const { version } = manifest;

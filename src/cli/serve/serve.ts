@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FrontDoor, Server, ServerMetrics, createLogger, version } from '../../server/index.js';
 import { StreamChannel, reachOf } from '../../transport/index.js';
 import { type Command, UsageError, type Word, readFlags, settingsIn } from '../command.js';
-import { settleServer } from '../engine.js';
 import { ownFailure } from '../exit-status.js';
 import { onSignals } from '../inherited-signals.js';
 import { complain, print } from '../own-output.js';
@@ -114,6 +113,7 @@ function settleLater(server: Server): void {
 }
 
 async function settle(server: Server): Promise<void> {
+  const { settleServer } = await import('../engine.js');
   await settleServer();
   const { collectDeadMemory } = await import('./dead-memory.js');
   const gauges = server.gauges();

@@ -1,7 +1,6 @@
 // Loads credentials and authenticates callers. Keeps digests and keys, never a token; knows nothing about HTTP.
 
 import { type KeyObject, createHash, createPublicKey, createSecretKey, timingSafeEqual } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { type Identity, anybody } from '../session-table.js';
 import { type JwtRules, checkJwt } from './jwt.js';
 
@@ -156,6 +155,7 @@ function withoutOuterSpace(secret: Buffer): Buffer {
 
 async function readSecret(what: string, file: string): Promise<Buffer> {
   try {
+    const { readFile } = await import('node:fs/promises');
     return await readFile(file);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
