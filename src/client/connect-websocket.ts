@@ -2,15 +2,12 @@
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { encodeBase64 } from '../protocol/index.js';
+import { bearerSubprotocolPrefix, subprotocol } from '../protocol/version.js';
 import type { Channel } from '../rpc/channel.js';
 import { type WebSocketLike, openBrowserWebSocketChannel } from '../transport/browser-websocket-channel.js';
 import type { Client } from './client.js';
 import { type ConnectOptions, connectOver, defaultTimeouts } from './connect.js';
 import { Token } from './token.js';
-
-/** The subprotocol that the server selects; it never sends back the token. */
-const subprotocol = 'sluice.v0';
-const bearerPrefix = 'sluice.bearer.';
 
 /** Limit for bytes held while the client does not read, since a browser's WebSocket cannot be paused. The server stays far below it. */
 const heldBytes = 256 * 1024 * 1024;
@@ -29,7 +26,7 @@ async function openChannel(
   token: string | undefined,
   { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
 ): Promise<Channel> {
-  const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerPrefix + base64url(token)]);
+  const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerSubprotocolPrefix + base64url(token)]);
   const impatience = clock.after(timeoutMs, () => socket.close());
   try {
     return await openBrowserWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });

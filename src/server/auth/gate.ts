@@ -2,6 +2,7 @@
 // Knows headers, not sockets. Its texts never contain any part of a secret.
 
 import { type Clock, systemClock } from '../../base/clock.js';
+import { bearerSubprotocolPrefix, subprotocol } from '../../protocol/version.js';
 import type { ListenEndpoint } from '../../transport/endpoint.js';
 import { listIn } from '../../transport/http-head.js';
 import type { Identity } from '../session-table.js';
@@ -44,12 +45,6 @@ export type Verdict = Admission | Refusal;
 export interface Gate {
   authorize(request: GateRequest): Verdict;
 }
-
-/** Offered by browsers along with the entry that carries the token; a browser closes the connection if no offer is accepted. */
-const subprotocol = 'sluice.v0';
-
-/** Followed by the token in base64url, because this is the only header that browsers can set. */
-const bearerSubprotocolPrefix = 'sluice.bearer.';
 
 /** Names that people use for tokens in URLs. */
 const tokenParameter =
