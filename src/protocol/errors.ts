@@ -45,7 +45,7 @@ export const errorTable = {
   ),
   tooManyProcesses: row(
     -32021,
-    (d: { limit: number }) => `this session already runs ${d.limit} processes; end one before starting another`,
+    (d: { limit: number }) => `at most ${d.limit} processes may run at once; end one before starting another`,
   ),
   /** The method is not in the table. */
   methodNotFound: row(rpcCodes.methodNotFound, (d: { method: string }) => `sluice does not implement "${d.method}"`),
