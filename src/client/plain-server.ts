@@ -174,8 +174,9 @@ export class PlainServer {
 
   async #signal({ processId, signal }: Params<'process/signal'>): Promise<unknown> {
     if (!/^(?:SIG)?INT$|^interrupt$/i.test(signal)) throw refusal(`signal ${signal}, only SIGINT`);
+    const delivered = this.#processes.get(processId)?.hasExited === false; // before the signal, which may end the process
     await this.#ask('process/signal', { processId, signal: 'interrupt' });
-    return { delivered: this.#processes.get(processId)?.hasExited === false };
+    return { delivered };
   }
 
   /** Sends SIGKILL immediately, because such a server has no grace period. */
