@@ -26,7 +26,10 @@ async function openChannel(
   token: string | undefined,
   { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
 ): Promise<Channel> {
-  const socket = new (webSocketConstructor())(url, token === undefined ? [] : [subprotocol, bearerSubprotocolPrefix + base64url(token)]);
+  const socket = new (webSocketConstructor())(
+    url,
+    token === undefined ? [] : [subprotocol, bearerSubprotocolPrefix + base64url(token)],
+  );
   const impatience = clock.after(timeoutMs, () => socket.close());
   try {
     return await openBrowserWebSocketChannel(socket, { peer: url, maxHeldBytes: heldBytes, clock });
