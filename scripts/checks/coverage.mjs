@@ -42,11 +42,14 @@ export class Coverage {
   }
 
   /**
-   * Prints a row for each file, with the lines that were not run.
+   * Prints a row for each file, with the lines that were not run. Incomplete reports are left out.
    * @param {'all' | 'some'} tests with "some", no minimum is enforced
    * @returns whether enough lines were run
    */
   report(tests) {
+    this.slim();
+    for (const name of readdirSync(this.#folder).filter((each) => !this.#slimmed.has(each)))
+      rmSync(path.join(this.#folder, name));
     const least = tests === 'all' ? ['--check-coverage', '--lines', String(leastPercent)] : [];
     const folders = ['--temp-directory', this.#folder, '--reports-dir', path.join(this.#folder, 'report')];
     const which = ['--src', 'src', '--include', 'dist/**', '--include', 'src/**', '--exclude-after-remap'];
@@ -60,7 +63,7 @@ export class Coverage {
 }
 
 /**
- * Undefined if the report is incomplete: it is still being written, or its program was killed while writing. c8 skips such a report.
+ * Undefined if the report is incomplete: it is still being written, or its program was killed while writing.
  * @param {string} text
  */
 function parsed(text) {

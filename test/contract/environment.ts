@@ -29,8 +29,12 @@ const calls: Readonly<Record<string, Print>> = {
   },
 };
 
+/** Without NODE_V8_COVERAGE, which Node's own spawn adds to every environment while coverage is measured. */
 function variables(printed: string): string[] {
-  return printed.split(/\r?\n/).filter(Boolean).toSorted();
+  return printed
+    .split(/\r?\n/)
+    .filter((variable) => variable !== '' && !variable.startsWith('NODE_V8_COVERAGE='))
+    .toSorted();
 }
 
 export function environmentContract(connector: Connector): void {
