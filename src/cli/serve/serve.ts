@@ -116,7 +116,6 @@ async function settle(server: Server): Promise<void> {
   const { settleServer } = await import('../engine.js');
   await settleServer();
   const { collectDeadMemory } = await import('./dead-memory.js');
-  server.returnFreePages(); // 3 MB, which parsing this program took
   const gauges = server.gauges();
   collectDeadMemory({
     liveBytes: () => gauges.retainedBytes() + gauges.stdinQueuedBytes() + gauges.sendQueuedBytes(),
