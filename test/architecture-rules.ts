@@ -14,13 +14,15 @@ export type Rule = (sources: readonly Source[]) => string[];
 /** Folder → folders it may import besides itself. The order is the order of the layers. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   base: [],
+  native: [],
   protocol: ['base'],
   rpc: ['base'],
   transport: ['rpc', 'base'],
-  process: ['protocol', 'base'],
-  server: ['process', 'transport', 'rpc', 'protocol', 'base'],
+  process: ['protocol', 'native', 'base'],
+  files: ['native', 'base'],
+  server: ['process', 'files', 'transport', 'rpc', 'protocol', 'base'],
   client: ['transport', 'rpc', 'protocol', 'base'],
-  local: ['client', 'server', 'transport', 'rpc', 'protocol', 'base'],
+  local: ['client', 'server', 'files', 'transport', 'rpc', 'protocol', 'base'],
   runner: ['client', 'protocol', 'base'],
   cli: ['base', 'protocol', 'rpc', 'transport', 'process', 'server', 'client', 'local', 'runner', 'index.ts'],
   'index.ts': ['client', 'local', 'process', 'protocol'],
@@ -126,7 +128,7 @@ export const nativeModulesHaveOneImporter: Rule = (sources) => {
     sources.filter((source) => importsOf(source).some((target) => target.kind === 'package' && target.name === name));
   const ptyImporters = importers('@lydell/node-pty');
   return [
-    ...importers('koffi').filter((source) => source.path !== 'process/linux/libc.ts'),
+    ...importers('koffi').filter((source) => source.path !== 'native/koffi.ts'),
     ...ptyImporters.filter((source) => !source.path.startsWith('process/portable/')),
     ...ptyImporters.slice(1),
   ].map((source) => `${source.path} imports a native module`);

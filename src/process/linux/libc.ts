@@ -1,9 +1,8 @@
-// The few libc functions that Node does not offer, called through koffi. The only file that knows the FFI.
+// The few libc functions for processes that Node does not offer, called through koffi.
 
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
-import type Koffi from 'koffi';
+import { loadKoffi } from '../../native/koffi.js';
 
 export interface Libc {
   pipe2(fds: Int32Array, flags: number): number;
@@ -57,15 +56,16 @@ const knownMachines = new Set(['x64', 'arm64', 'arm', 'ia32', 'riscv64', 'loong6
 export function loadLibc(): Libc | undefined {
   if (process.platform !== 'linux' || !knownMachines.has(process.arch) || !isMainThread) return undefined;
   if (!existsSync('/proc/self/stat')) return undefined; // where the Linux backend finds the members of a tree
+  const koffi = loadKoffi();
+  if (koffi === undefined) return undefined;
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-argument -- createRequire is untyped; these are the package's own types
-    return bind(createRequire(import.meta.url)('koffi'));
+    return bind(koffi);
   } catch {
-    return undefined; // not installed for this machine, or libc is too old: the portable backend is used instead
+    return undefined; // libc is too old: the portable backend is used instead
   }
 }
 
-function bind(koffi: typeof Koffi): Libc {
+function bind(koffi: NonNullable<ReturnType<typeof loadKoffi>>): Libc {
   const libc = koffi.load(null); // the program itself, which works for glibc and musl alike
   const spawn = libc.func(
     'int posix_spawn(_Out_ int *pid, const char *file, void *fa, void *attr, const char **argv, const char **envp)',
