@@ -16,11 +16,17 @@ const families = {
     title: 'One-shot commands',
     lead: 'Commands that reply when they have ended. Their `processId` is private to the connection and unknown to `process/…`.',
   },
+  file: {
+    title: 'Files',
+    lead: 'Files of the machine. `files/…` is behind `client.files`; `fs/…` is what Codex’s client uses, with `file:` URIs.',
+  },
+  network: { title: 'Network', lead: 'HTTP requests from the machine, and its listening ports.' },
+  discovery: { title: 'Discovery', lead: 'Configuration, plugins and skills on the machine, for Codex’s client.' },
 };
 
 /** Values for the examples in the error table. `problem` is a sentence, so each error has its own. */
 const exampleValues = {
-  method: 'fs/readFile',
+  method: 'fs/rename',
   family: 'exec',
   demand: 'sandbox',
   freeBytes: 1024,
@@ -31,6 +37,7 @@ const exampleValues = {
   queuedBytes: 16_776_192,
   remedy: 'io.kind "pty"',
   sessionId: '5f0c2a',
+  flowId: 7,
 };
 /** @type {Record<string, string>} */
 const exampleProblems = {
@@ -38,6 +45,11 @@ const exampleProblems = {
   invalidRequest: 'command must not be empty',
   sandboxUnavailable: 'sandboxed commands need bubblewrap, which is not installed; install it with "apt install bubblewrap"',
   invalidParams: 'size.rows: expected an integer from 1 to 65535, got 0',
+  fileNotFound: 'ENOENT: no such file or directory, open "/home/user/a.txt"',
+  fileRefused: 'EACCES: permission denied, open "/etc/shadow"',
+  fileFailed: 'ENOSPC: no space left on device, write "/home/user/a.txt"',
+  networkRefused: 'this server does not forward connections; start it with --allow-forward',
+  networkFailed: 'connect ECONNREFUSED 127.0.0.1:8080',
   spawnFailed: 'program "nonesuch" was not found',
 };
 
@@ -94,7 +106,7 @@ function notificationParts($defs) {
     'Never answered.',
     ...Object.entries(notifications).flatMap(([name, { from, summary }]) => [
       `### ${name}`,
-      `From the ${from}. ${summary}`,
+      `From ${from === 'both' ? 'either side' : `the ${from}`}. ${summary}`,
       ...members('Parameters', $defs[`${name} params`]),
     ]),
   ];

@@ -11,6 +11,7 @@ import type {
   Result,
   Seq,
 } from '../protocol/index.js';
+import type { Flow } from '../rpc/flow.js';
 
 /** The events of one process in order. Unread output blocks the process instead of filling memory. */
 export interface EventSource {
@@ -36,11 +37,23 @@ export interface Attached {
 /** Output of a one-shot command. */
 export type OutputDelta = Notification<'command/exec/outputDelta'>;
 
+/** Notifications that are not about processes, by what they tell. */
+export interface LinkListeners {
+  filesChanged(changed: Notification<'files/changed'>): void;
+  portsChanged(changed: Notification<'ports/changed'>): void;
+  /** The connection was lost and is back: what was registered with the old connection is gone. */
+  reconnected(): void;
+}
+
 export interface ExecLink {
   /** All methods. Use `attach`, `detach`, `release` and `close` below for calls that change which events arrive. */
   readonly service: ConnectionService;
   /** Calls `listener` with the output of the command with this id until disposed. */
   onOutputDelta(processId: ProcessId, listener: (delta: OutputDelta) => void): Disposable;
+  /** Opens a flow for a call that names it, which must be made before anything else. */
+  openFlow(): Flow;
+  /** Calls the listeners until disposed. */
+  listen(listeners: Partial<LinkListeners>): Disposable;
   /** The caller must close the source. */
   follow(processId: ProcessId, afterSeq: Seq): EventSource;
   /** Calls `listener` with every event of every followed process, as it arrives, until disposed. Never blocks a process. */

@@ -3,15 +3,27 @@
 import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
 import { rpcCodes } from '../base/rpc-codes.js';
-import { type ProcessEvent, type Result, asSessionId, decodeOutputFrame, notifications, requests } from '../protocol/index.js';
+import {
+  type FlowFrame,
+  type ProcessEvent,
+  type Result,
+  asSessionId,
+  decodeFlowFrame,
+  decodeOutputFrame,
+  notifications,
+  requests,
+} from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
-import type { OutputDelta } from './exec-link.js';
+import type { FlowPeer } from '../rpc/flow.js';
+import type { LinkListeners, OutputDelta } from './exec-link.js';
 
 /** A notification from the server. */
 export type ServerNotification =
   | { readonly kind: 'event'; readonly event: ProcessEvent }
-  | { readonly kind: 'delta'; readonly delta: OutputDelta };
+  | { readonly kind: 'delta'; readonly delta: OutputDelta }
+  | { readonly kind: 'flow'; readonly deliver: (peer: FlowPeer) => void }
+  | { readonly kind: 'other'; readonly deliver: (listeners: Partial<LinkListeners>) => void };
 
 export interface GreetOptions {
   readonly clock: Clock;
@@ -24,8 +36,8 @@ export interface GreetOptions {
 }
 
 export interface GreetedServer {
-  readonly server: Pick<Connection, 'call' | 'notify' | 'close' | 'closed'>;
-  readonly greeted: Pick<Result<'initialize'>, 'sessionId' | 'forgotten' | 'lastSeqs'>;
+  readonly server: Pick<Connection, 'call' | 'notify' | 'close' | 'closed' | 'channel'>;
+  readonly greeted: Pick<Result<'initialize'>, 'sessionId' | 'forgotten' | 'lastSeqs' | 'flows'>;
   /** A server of another kind does not keep what this client would need to reconnect. */
   readonly kind: 'sluice' | 'other';
 }
@@ -41,7 +53,7 @@ export async function greetServer(channel: Channel, options: GreetOptions): Prom
   connection.serve({
     request: (method) => Promise.reject(new Error(`the client does not implement ${method}`)),
     notification: (method, params) => handle(method, params),
-    binary: (frame) => onNotification(parseOutputFrame(frame)),
+    binary: (frame) => onNotification(parseFrame(frame)),
     errorBody: (error) => ({ code: rpcCodes.methodNotFound, message: String(error) }),
   });
   try {
@@ -75,12 +87,40 @@ function parseNotification(method: string, params: unknown): ServerNotification 
       return { kind: 'event', event: { type: 'closed', ...v.parse(notifications[method].params, params) } };
     case 'command/exec/outputDelta':
       return { kind: 'delta', delta: v.parse(notifications[method].params, params) };
+    case 'flow/data':
+      return flowData(v.parse(notifications[method].params, params));
+    case 'flow/ack': {
+      const { flowId, offset } = v.parse(notifications[method].params, params);
+      return { kind: 'flow', deliver: (peer) => peer.acknowledge(flowId, offset) };
+    }
+    case 'flow/end': {
+      const { flowId, offset } = v.parse(notifications[method].params, params);
+      return { kind: 'flow', deliver: (peer) => peer.end(flowId, offset) };
+    }
+    case 'flow/reset': {
+      const { flowId, problem } = v.parse(notifications[method].params, params);
+      return { kind: 'flow', deliver: (peer) => peer.reset(flowId, problem) };
+    }
+    case 'files/changed': {
+      const changed = v.parse(notifications[method].params, params);
+      return { kind: 'other', deliver: (listeners) => listeners.filesChanged?.(changed) };
+    }
+    case 'ports/changed': {
+      const changed = v.parse(notifications[method].params, params);
+      return { kind: 'other', deliver: (listeners) => listeners.portsChanged?.(changed) };
+    }
     default:
       return undefined;
   }
 }
 
-function parseOutputFrame(frame: Uint8Array): ServerNotification | undefined {
+function parseFrame(frame: Uint8Array): ServerNotification | undefined {
+  const data = decodeFlowFrame(frame);
+  if (data !== undefined) return flowData(data);
   const output = decodeOutputFrame(frame);
   return output === undefined ? undefined : { kind: 'event', event: { type: 'output', ...output } };
+}
+
+function flowData({ flowId, offset, chunk }: FlowFrame): ServerNotification {
+  return { kind: 'flow', deliver: (peer) => void peer.data(flowId, offset, chunk) };
 }

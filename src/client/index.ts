@@ -5,7 +5,7 @@ export { type ConnectOptions, type Route, type Timeouts, connectOver, defaultTim
 export { connectWebSocket } from './connect-websocket.js';
 export type { CollectOptions, Collected } from './collect-until.js';
 export type { ClientEvent, ClientEvents, EventsOptions } from './event-feed.js';
-export type { Attached, EventSource, ExecLink, OutputDelta } from './exec-link.js';
+export type { Attached, EventSource, ExecLink, LinkListeners, OutputDelta } from './exec-link.js';
 export type { ExecOptions, ExecOutput, ExecResult, PendingExec } from './exec.js';
 export type { Input } from './input.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';
@@ -25,5 +25,6 @@ export { type CollectedStream, OutputCollector, type RunOptions, type RunResult 
 export type { TokenSource } from './token.js';
 export type { Clock, Timer } from '../base/clock.js';
 export type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
+export { type Flow, FlowResetError } from '../rpc/flow.js';
 export type { MessageParts } from '../rpc/json-parts.js';
 export { ConnectionClosedError } from '../rpc/rpc-error.js';

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import type { Clock } from '../base/clock.js';
 import { rpcCodes } from '../base/rpc-codes.js';
 import { type Params, type ProcessEvent, type ProcessId, decodeBase64, notifications, requests } from '../protocol/index.js';
-import type { ChannelEnd } from '../rpc/channel.js';
+import type { Channel, ChannelEnd } from '../rpc/channel.js';
 import type { Connection } from '../rpc/connection.js';
 import { RpcError } from '../rpc/rpc-error.js';
 import { type PlainNotice, PlainProcess } from './plain-process.js';
@@ -70,6 +70,10 @@ export class PlainServer {
 
   get closed(): Promise<ChannelEnd> {
     return this.#connection.closed;
+  }
+
+  get channel(): Channel {
+    return this.#connection.channel;
   }
 
   close(problem?: string): void {

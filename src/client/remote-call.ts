@@ -29,14 +29,29 @@ export function processIdIn(params: unknown): ProcessId {
   return asProcessId(v.parse(aboutProcess, params).processId);
 }
 
+/** The flow that a call opens; undefined for any other call. */
+export function flowIdIn(params: unknown): number | undefined {
+  return v.is(v.object({ flowId: v.number() }), params) ? params.flowId : undefined;
+}
+
 /** The process that a call starts or attaches to; undefined for any other call. */
 export function joinedBy({ method, params }: PendingCall): ProcessId | undefined {
   return method === 'process/start' || method === 'process/attach' ? processIdIn(params) : undefined;
 }
 
+const unrepeatable: ReadonlySet<ConnectionMethod> = new Set([
+  'process/signal',
+  'process/restart',
+  'files/copy',
+  'files/move',
+  'files/remove',
+  'files/makeTemporary',
+  'http/request',
+]);
+
 /** Calls that must not be executed twice, and one-shot commands, which ended with their connection. */
 export function isUnrepeatable(method: ConnectionMethod): boolean {
-  return method === 'process/signal' || method === 'process/restart' || isCommandMethod(method);
+  return unrepeatable.has(method) || isCommandMethod(method);
 }
 
 /** The parameters for repeating a call that the server may already have received. */

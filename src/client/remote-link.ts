@@ -18,12 +18,15 @@ import { readParams } from '../protocol/read-params.js';
 import { isConnectionMethod } from '../protocol/services.js';
 import type { ChannelEnd } from '../rpc/channel.js';
 import { ConnectionClosedError, RpcError } from '../rpc/rpc-error.js';
-import type { Attached, ExecLink, OutputDelta } from './exec-link.js';
+import type { Flow } from '../rpc/flow.js';
+import type { Attached, ExecLink, LinkListeners, OutputDelta } from './exec-link.js';
 import { type GreetedServer, type ServerNotification, greetServer } from './greeted-server.js';
 import { type PendingCall, asRetry, isUnrepeatable, joinedBy, processIdIn, repeatableWrite, toExecError } from './remote-call.js';
+import { RemoteFlows } from './remote-flows.js';
 import type { RemoteOptions } from './remote-options.js';
 import { RemoteSource } from './remote-source.js';
 import { reconnect } from './reconnect.js';
+import { addedTo } from '../base/added-to.js';
 
 /** How long to wait for the server to terminate the session's processes: longer than it waits for a process stuck in the kernel. */
 const closeMs = 10_000;
@@ -39,6 +42,8 @@ export class RemoteLink implements ExecLink {
   /** Processes that are being detached. */
   readonly #detaching = new Map<ProcessId, Promise<unknown>>();
   readonly #deltaListeners = new Map<ProcessId, (delta: OutputDelta) => void>();
+  readonly #flows = new RemoteFlows();
+  readonly #listeners = new Set<Partial<LinkListeners>>();
   readonly #watchers = new Set<(event: ProcessEvent) => void>();
   /** In the order of the calls, which is also the order in which they are repeated. */
   readonly #calls = new Set<PendingCall>();
@@ -77,9 +82,16 @@ export class RemoteLink implements ExecLink {
     return { [Symbol.dispose]: () => void this.#deltaListeners.delete(processId) };
   }
 
+  openFlow(): Flow {
+    return this.#flows.open();
+  }
+
+  listen(listeners: Partial<LinkListeners>): Disposable {
+    return addedTo(this.#listeners, listeners);
+  }
+
   watch(listener: (event: ProcessEvent) => void): Disposable {
-    this.#watchers.add(listener);
-    return { [Symbol.dispose]: () => void this.#watchers.delete(listener) };
+    return addedTo(this.#watchers, listener);
   }
 
   follow(processId: ProcessId, afterSeq: Seq): RemoteSource {
@@ -181,7 +193,7 @@ export class RemoteLink implements ExecLink {
     const { open, clock, clientName, initializeMs, reconnectMs } = this.#options;
     const channel = await open();
     const cursors = Object.fromEntries([...this.#sources].map(([id, source]) => [id, source.received]));
-    const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true };
+    const resume = this.#sessionId === undefined ? {} : { cursors, takeover: true, flows: this.#flows.received };
     const greeting = {
       clientName,
       ...(reconnectMs > 0 ? { resumeSessionId: this.#sessionId ?? null } : {}),
@@ -189,8 +201,9 @@ export class RemoteLink implements ExecLink {
       capabilities: { acks: true, binaryOutput: true },
     };
     const onNotification = (notification: ServerNotification | undefined): void => this.#onNotification(notification);
-    const { server, greeted, kind } = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
-    this.#greeted(greeted);
+    const answer = await greetServer(channel, { clock, initializeMs, greeting, onNotification });
+    const { server, kind } = answer;
+    this.#greeted(answer.greeted);
     this.#canReconnect = reconnectMs > 0 && kind === 'sluice';
     if (this.#hasEnded) return server.close();
     server.notify('initialized', {});
@@ -198,6 +211,8 @@ export class RemoteLink implements ExecLink {
     for (const [processId, { acknowledged }] of this.#sources) if (acknowledged > 0) this.#acknowledge(processId, acknowledged);
     for (const [processId, params] of this.#attached) this.#reattach(processId, params, server);
     for (const call of this.#calls) this.#send(call, server);
+    this.#flows.connected(answer, this.#calls);
+    for (const listeners of this.#listeners) listeners.reconnected?.();
     void server.closed.then((end) => this.#onLost(end));
   }
 
@@ -214,7 +229,7 @@ export class RemoteLink implements ExecLink {
     for (const id of ended) this.#sources.delete(id);
   }
 
-  /** Runs before the lost calls are repeated, since they may concern this process. */
+  /** Runs before the lost calls are repeated, which may concern this process. */
   #reattach(processId: ProcessId, params: Params<'process/attach'>, connection: Server): void {
     const source = this.#sources.get(processId);
     // Without a source, its last event was already read; attaching only restores the right to call its methods.
@@ -232,6 +247,7 @@ export class RemoteLink implements ExecLink {
   #onLost({ problem = 'the server closed the connection', isFinal = false }: ChannelEnd): void {
     const { reconnectMs, onState } = this.#options;
     this.#connection = undefined;
+    this.#flows.table.detach();
     if (this.#hasEnded) return;
     if (isFinal || !this.#canReconnect) return this.#end(problem);
     for (const source of this.#sources.values()) source.replaysUpTo(Infinity);
@@ -250,6 +266,7 @@ export class RemoteLink implements ExecLink {
     this.#hasEnded = true;
     const error = new ConnectionClosedError(problem ?? 'the client is closed');
     for (const call of this.#calls) call.answer.reject(error);
+    this.#flows.table.close(error.message);
     for (const source of this.#sources.values()) source.end();
     this.#ended.resolve(problem);
     this.#options.onState?.({ kind: 'over' });
@@ -267,7 +284,11 @@ export class RemoteLink implements ExecLink {
         return;
       case 'delta':
         return this.#deltaListeners.get(notification.delta.processId)?.(notification.delta);
-      case undefined: // from a newer server; this client did not ask for it
+      case 'flow':
+        return notification.deliver(this.#flows.table);
+      case 'other':
+        return this.#listeners.forEach(notification.deliver);
+      case undefined: // not asked for
     }
   }
 }

@@ -1,6 +1,8 @@
 // A client connected directly to its own session in this process: no JSON, no wire, the same handlers.
 
-import { Client, type OutputDelta } from '../client/index.js';
+import { addedTo } from '../base/added-to.js';
+import { Client, type LinkListeners, type OutputDelta } from '../client/index.js';
+import { RemoteFlows } from '../client/remote-flows.js';
 import { type Method, type ProcessId, execError } from '../protocol/index.js';
 import { Attachment } from '../server/attachment.js';
 import { silentMetrics } from '../server/metrics.js';
@@ -14,6 +16,10 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const session = server.openSession();
   const listeners = new Map<ProcessId, (delta: OutputDelta) => void>();
   const watches = new SessionWatch(session);
+  const flows = new RemoteFlows();
+  flows.table.attach(session.flows.table);
+  session.flows.attach(flows.table, new Map());
+  const linkListeners = new Set<Partial<LinkListeners>>();
   const attachment = new Attachment({
     session,
     sessions: server.sessions,
@@ -28,7 +34,15 @@ export function connectInProcess(options: ServerOptions = {}): Client {
       drop: () => {},
       end: () => {},
     },
-    tellOutput: async (delta) => listeners.get(delta.processId)?.(delta),
+    machine: server.machine,
+    notify: {
+      outputDelta: async (delta) => listeners.get(delta.processId)?.(delta),
+      filesChanged: async (changed) => linkListeners.forEach((each) => each.filesChanged?.(changed)),
+      portsChanged: async (changed) => linkListeners.forEach((each) => each.portsChanged?.(changed)),
+      // Only Codex's client asks for these; it does not run in this program.
+      missingChanged: async () => {},
+      bodyDelta: async () => {},
+    },
     metrics: silentMetrics,
     onStarted: () => {},
   });
@@ -49,6 +63,8 @@ export function connectInProcess(options: ServerOptions = {}): Client {
         listeners.set(processId, listener);
         return { [Symbol.dispose]: () => void listeners.delete(processId) };
       },
+      openFlow: () => flows.open(),
+      listen: (each) => addedTo(linkListeners, each),
       follow: session.follow.bind(session),
       attach: async (params) => {
         const { process: status } = await service['process/attach'](params);

@@ -14,6 +14,12 @@ function row<D>(code: number, text: (data: D) => string): Row<D> {
   return { code, text };
 }
 
+interface FileProblem {
+  readonly problem: string;
+  /** The system's name of the error, such as EACCES; absent for a rule of this server. */
+  readonly errno?: string;
+}
+
 export const errorTable = {
   /** A parameter is malformed, or two of them contradict each other. */
   invalidParams: row(invalidParams, (d: { problem: string }) => d.problem),
@@ -72,7 +78,11 @@ export const errorTable = {
     invalidParams,
     (d: { demand: string }) => `${d.demand} cannot be enforced by this server; leave it out to run without it`,
   ),
-  execNotAllowed: row(invalidRequest, (d: { form: 'direct' | 'prepared' }) => `this server does not allow ${d.form} commands`),
+  execNotAllowed: row(
+    invalidRequest,
+    (d: { form: 'direct' | 'prepared'; reason?: string }) =>
+      `this server does not allow ${d.form} commands${d.reason === undefined ? '' : `: ${d.reason}`}`,
+  ),
   /** The request is well-formed but not possible in the current state. */
   invalidRequest: row(invalidRequest, (d: { problem: string }) => d.problem),
   commandNotActive: row(invalidRequest, (d: { processId: string }) => `no active command/exec for process id "${d.processId}"`),
@@ -81,6 +91,19 @@ export const errorTable = {
   stdinEnded: row(invalidRequest, (_: { processId: string }) => 'stdin is already closed'),
   /** The requested sandbox is not available on this machine; the text says what to install. */
   sandboxUnavailable: row(invalidParams, (d: { problem: string }) => d.problem),
+  /** Also an unknown file handle. The only error that Codex's client takes for "absent". */
+  fileNotFound: row(-32004, (d: FileProblem) => d.problem),
+  /** Not permitted, by the system or by this server, or not possible with this kind of file. */
+  fileRefused: row(invalidRequest, (d: FileProblem) => d.problem),
+  fileFailed: row(internal, (d: FileProblem) => d.problem),
+  tooManyFlows: row(
+    -32024,
+    (d: { limit: number }) => `this session already has ${d.limit} flows; wait for one to end before opening another`,
+  ),
+  flowExists: row(invalidRequest, (d: { flowId: number }) => `flow ${d.flowId} already exists`),
+  /** The operator has not allowed it. */
+  networkRefused: row(invalidRequest, (d: { problem: string }) => d.problem),
+  networkFailed: row(internal, (d: { problem: string; errno?: string }) => d.problem),
   internalError: row(internal, (d: { problem: string }) => d.problem),
 } as const;
 

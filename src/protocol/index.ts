@@ -13,6 +13,15 @@ export {
   isAnyExecError,
   isExecError,
 } from './errors.js';
+export type { FileChange, FileStatus, TreeResult } from './files.js';
+export {
+  type FlowFrame,
+  decodeFlowFrame,
+  flowAcknowledgeBytes,
+  flowFrameBytes,
+  flowFrameHead,
+  flowWindowBytes,
+} from './flows.js';
 export { type ProcessId, type Seq, type SessionId, asProcessId, asSessionId, isProcessId } from './ids.js';
 export {
   type Method,
@@ -24,6 +33,7 @@ export {
   type Result,
   requests,
 } from './methods.js';
+export type { ListeningPort } from './network.js';
 export { acknowledgeEveryBytes, notifications } from './notifications.js';
 export { type Output as OutputFrame, OutputFrameHeads, decodeOutputFrame } from './output-frame.js';
 export type {
@@ -54,5 +64,6 @@ export {
   isMethod,
   isSessionMethod,
 } from './services.js';
+export type { SandboxContext } from './sandbox-context.js';
 export type { EnvironmentInfo } from './session.js';
 export { protocolVersion } from './version.js';

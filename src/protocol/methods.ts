@@ -3,9 +3,13 @@
 
 import * as v from 'valibot';
 import { bytes } from './bytes.js';
+import { codexFileRequests } from './codex-files.js';
 import { commandExecParams, commandExecResult, commandResizeParams, commandWriteParams } from './command.js';
+import { discoveryRequests } from './discovery.js';
+import { fileRequests } from './files.js';
 import { limit, processId, seq, shortName, writeId } from './ids.js';
 import { optionalMembers } from './map.js';
+import { networkRequests } from './network.js';
 import type { notifications } from './notifications.js';
 import { afterBytes, ending, page, processStatus, size, snapshot, startParams } from './process.js';
 import {
@@ -25,9 +29,9 @@ const pid = v.pipe(v.number(), v.description('Operating-system pid'));
 
 /**
  * `connection` methods act on the connection itself, `session` methods on the processes of its session, and `command` methods are the
- * one-shot family.
+ * one-shot family. `file`, `network` and `discovery` methods act on the server's machine.
  */
-type Family = 'connection' | 'session' | 'command';
+type Family = 'connection' | 'session' | 'command' | 'file' | 'network' | 'discovery';
 
 interface RequestRow {
   readonly family: Family;
@@ -239,6 +243,10 @@ export const requests = {
     params: v.object(byProcessId),
     result: empty,
   },
+  ...fileRequests,
+  ...codexFileRequests,
+  ...networkRequests,
+  ...discoveryRequests,
 } as const satisfies Record<string, RequestRow>;
 
 export type Requests = typeof requests;

@@ -2,8 +2,11 @@
 
 import * as v from 'valibot';
 import { outputDelta } from './command.js';
-import { processId, seq } from './ids.js';
+import { fileChange } from './files.js';
+import { flowNotifications } from './flows.js';
+import { limit, processId, seq } from './ids.js';
 import { optionalMembers } from './map.js';
+import { bodyDelta, listeningPort } from './network.js';
 import { closedEvent, exitedEvent, failedEvent, outputEvent, startedEvent } from './process.js';
 
 /**
@@ -13,7 +16,7 @@ import { closedEvent, exitedEvent, failedEvent, outputEvent, startedEvent } from
 export const acknowledgeEveryBytes = 64 * 1024;
 
 interface NotificationRow {
-  readonly from: 'client' | 'server';
+  readonly from: 'client' | 'server' | 'both';
   readonly summary: string;
   readonly params: v.GenericSchema;
 }
@@ -52,4 +55,33 @@ export const notifications = {
     params: closedEvent,
   },
   'command/exec/outputDelta': { from: 'server', summary: 'Output of a streamed command.', params: outputDelta },
+  ...flowNotifications,
+  'files/changed': {
+    from: 'server',
+    summary: 'What a watch has noticed, several changes at once. Changes to the same file are merged.',
+    params: v.object({
+      watchId: limit,
+      changes: v.array(fileChange),
+      overflow: v.pipe(
+        v.optional(v.boolean()),
+        v.description('true: changes were lost, and these were found by looking at everything again'),
+      ),
+      ended: v.pipe(v.optional(v.string()), v.description('The watch has ended, and why')),
+    }),
+  },
+  'fs/missingChanged': {
+    from: 'server',
+    summary: 'One of the paths of `fs/watchMissing` has appeared or gone. Sent once.',
+    params: v.object({ watchId: limit }),
+  },
+  'http/request/bodyDelta': {
+    from: 'server',
+    summary: 'A part of the body of a streamed HTTP response, at most 1 MiB; the last has `done: true`.',
+    params: bodyDelta,
+  },
+  'ports/changed': {
+    from: 'server',
+    summary: 'Processes of the caller have started or stopped to listen.',
+    params: v.object({ opened: v.array(listeningPort), closed: v.array(listeningPort) }),
+  },
 } as const satisfies Record<string, NotificationRow>;

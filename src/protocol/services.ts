@@ -7,23 +7,30 @@ export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'sess
 
 /** The one-shot family, private to a connection. */
 export type CommandMethod = { [M in Method]: Requests[M]['family'] extends 'command' ? M : never }[Method];
-export type CommandService = { readonly [M in CommandMethod]: (params: Params<M>) => Promise<Result<M>> };
+export type CommandService = ServiceOf<CommandMethod>;
+
+/** Methods that act on the machine: loaded when one of them is first called. */
+export type FileMethod = { [M in Method]: Requests[M]['family'] extends 'file' ? M : never }[Method];
+export type NetworkMethod = { [M in Method]: Requests[M]['family'] extends 'network' ? M : never }[Method];
+export type DiscoveryMethod = { [M in Method]: Requests[M]['family'] extends 'discovery' ? M : never }[Method];
+
+type ServiceOf<Name extends Method> = { readonly [M in Name]: (params: Params<M>) => Promise<Result<M>> };
 
 /**
  * All methods of a session, implemented by both the server's handlers and the client's stub.
  * Calls for one process take effect in the order they are made.
  */
-export type ExecService = { readonly [M in SessionMethod]: (params: Params<M>) => Promise<Result<M>> };
+export type ExecService = ServiceOf<SessionMethod>;
 
 /** All methods except `initialize`, which opens the session that the others need. */
 export type ConnectionMethod = Exclude<Method, 'initialize'>;
 
 /** All methods available on an initialized connection: those of its session, its own, and one-shot commands. */
-export type ConnectionService = { readonly [M in ConnectionMethod]: (params: Params<M>) => Promise<Result<M>> };
+export type ConnectionService = ServiceOf<ConnectionMethod>;
 
 /** Notifications a client sends after the handshake; `initialized` is part of the handshake. */
 export type ClientNotification = Exclude<
-  { [N in keyof Notifications]: Notifications[N]['from'] extends 'client' ? N : never }[keyof Notifications],
+  { [N in keyof Notifications]: Notifications[N]['from'] extends 'client' | 'both' ? N : never }[keyof Notifications],
   'initialized'
 >;
 
@@ -36,7 +43,7 @@ export function isConnectionMethod(name: string): name is ConnectionMethod {
 }
 
 export function isClientNotification(name: string): name is ClientNotification {
-  return isNotification(name) && notifications[name].from === 'client' && name !== 'initialized';
+  return isNotification(name) && notifications[name].from !== 'server' && name !== 'initialized';
 }
 
 function isNotification(name: string): name is keyof Notifications {

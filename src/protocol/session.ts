@@ -32,10 +32,14 @@ export const initializeParams = v.object({
       'When resuming: the last number seen of each process; its events continue after that. Without an entry, only new events are sent',
     ),
   ),
+  flows: v.pipe(
+    v.nullish(mapOf(seq)),
+    v.description('When resuming: how many bytes of each flow have been received; its data continues after that'),
+  ),
   capabilities: v.pipe(
     v.nullish(
       optionalMembers({
-        binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output may be sent as binary frames')),
+        binaryOutput: v.pipe(v.nullish(v.boolean()), v.description('Output and flows may be sent as binary frames')),
         acks: v.pipe(
           v.nullish(v.boolean()),
           v.description(
@@ -67,6 +71,12 @@ export const initializeResult = v.object({
     v.optional(mapOf(seq)),
     v.description(
       'When resuming: the last number so far of each process in `cursors`. Events up to it happened while the client was disconnected',
+    ),
+  ),
+  flows: v.pipe(
+    v.optional(mapOf(seq)),
+    v.description(
+      'When resuming: how many bytes of each flow in `flows` the server has received. A flow that is missing here has ended',
     ),
   ),
 });

@@ -16,8 +16,11 @@ import {
 import { readParams } from '../protocol/read-params.js';
 import { isConnectionMethod } from '../protocol/services.js';
 import type { Reply } from '../rpc/connection.js';
-import { type CommandStarted, Commands, type TellOutput } from './commands.js';
+import { type CommandStarted, Commands } from './commands.js';
 import { createExecService, startProcess } from './exec-service.js';
+import type { AfterReply, Notify } from './machine/call-group.js';
+import type { Machine } from './machine/machine.js';
+import { MachineCalls } from './machine/machine-calls.js';
 import type { Metrics } from './metrics.js';
 import { releaseProcess, requireRoom, restartProcess } from './released.js';
 import { type Session, isFinalSeq, requireSeen } from './session.js';
@@ -44,14 +47,12 @@ export interface AttachmentContext {
   /** Limit on running processes across all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
   readonly delivery: Delivery;
-  readonly tellOutput: TellOutput;
+  readonly machine: Machine;
+  readonly notify: Notify;
   readonly metrics: Metrics;
   /** Called with every process that is started, including one-shot commands. */
   readonly onStarted: CommandStarted;
 }
-
-/** Registers an action to run once the reply has been sent. */
-type AfterReply = (act: () => void) => void;
 
 /** Typed so that a method in the table without a handler here does not compile. */
 type Handlers = {
@@ -73,17 +74,21 @@ export class Attachment {
   readonly #guests = new Map<ProcessId, Guest>();
   readonly #waits: Waits;
   readonly #commands: Commands;
+  readonly #machineCalls: MachineCalls;
   readonly #handlers: Handlers;
 
   constructor(context: AttachmentContext) {
     const { session, sessions, delivery } = context;
     const waits = new Waits(session.clock);
-    const commands = new Commands(session, context.tellOutput, context.onStarted);
+    const commands = new Commands(session, (delta) => context.notify.outputDelta(delta), context.onStarted);
+    const machineCalls = new MachineCalls(context);
     const service = createExecService(session, waits);
     this.#context = context;
     this.#waits = waits;
     this.#commands = commands;
+    this.#machineCalls = machineCalls;
     this.#handlers = {
+      ...machineCalls.handlers,
       ...service,
       ...commands.service,
       'process/start': async (params, afterReply) => this.#start(params, afterReply),
@@ -134,9 +139,10 @@ export class Attachment {
     return Object.fromEntries(Object.keys(requests).filter(isConnectionMethod).map(callOf));
   }
 
-  /** The caller has disconnected: ends its pending waits and its one-shot commands. */
+  /** The caller has disconnected: ends its pending waits and its one-shot commands, and closes its files. */
   end(): void {
     this.#waits.end();
+    this.#machineCalls.end();
     this.#context.delivery.end();
     void this.#commands.close();
   }

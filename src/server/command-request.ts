@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type SpawnSpec, childEnvironment } from '../process/index.js';
 import { type Io, type Params, type ProcessId, type SandboxPolicy, execError } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
-import { type Surroundings, nativePath } from './start-request.js';
+import { type Surroundings, nativePath, requireAllowed } from './start-request.js';
 
 export interface CommandRequest {
   /** Undefined when no follow-up call can refer to the command. */
@@ -37,7 +37,7 @@ interface CommandSession {
 export function commandRequest(params: Params<'command/exec'>, session: CommandSession): CommandRequest {
   const { surroundings, policy, isClosed, id } = session;
   if (isClosed) throw execError('sessionClosed', { sessionId: id });
-  if (!policy.allowDirectExec) throw execError('execNotAllowed', { form: 'direct' });
+  requireAllowed('direct', policy);
   const { command, processId, sandboxPolicy } = params;
   if (command.length === 0) throw execError('invalidRequest', { problem: 'command must not be empty' });
   const isTty = params.tty === true;

@@ -3,9 +3,10 @@
 import type { TableLimits } from '../process/index.js';
 import { acknowledgeEveryBytes } from '../protocol/index.js';
 import type { ConnectionLimits } from '../rpc/connection.js';
+import type { MachineLimits } from './machine/machine.js';
 import type { SessionLimits } from './session-table.js';
 
-export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits {
+export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimits, MachineLimits {
   /** Running processes across all sessions of one caller. */
   readonly maxProcessesPerCaller: number;
   /** Connections per listening address, not counting those under `maxUnauthenticated`. */
@@ -21,6 +22,8 @@ export interface ServerLimits extends TableLimits, SessionLimits, ConnectionLimi
   readonly maxReplyBytes: number;
   /** Longest message a client may send, in bytes. */
   readonly maxMessageBytes: number;
+  /** Transfers and forwarded connections of one session. */
+  readonly maxFlows: number;
 }
 
 const kib = 1024;
@@ -84,6 +87,17 @@ export const defaultLimits: ServerLimits = {
   maxReplyBytes: 32 * mib,
   /** Codex's line limit; a write of 16 MiB fits as base64. */
   maxMessageBytes: 64 * mib,
+  /** Enough for a browser that opens a preview; each holds at most a window of 1 MiB in each direction. */
+  maxFlows: 256,
+  /** Codex's limit. */
+  maxFileHandles: 128,
+  maxFileWatches: 64,
+  /** A large repository with its dependencies. The kernel's own limit is often lower. */
+  maxWatchedFolders: 65_536,
+  /** The largest file that can be read whole, once. */
+  wholeReadBytes: 512 * mib,
+  /** Codex's client opens one or two per MCP server. */
+  maxHttpRequests: 128,
   /** The number Codex's own client keeps in flight. */
   maxInFlight: 1_024,
   /** Far deeper than any message of the protocol. */
@@ -106,6 +120,15 @@ export interface ExecPolicy {
   readonly allowDirectExec: boolean;
   /** Commands resolved by the caller, spawned exactly as given. */
   readonly allowPreparedExec: boolean;
+  /** Told to callers when a command is not allowed. */
+  readonly reason?: string;
 }
+
+/** For a server that confines its callers to folders: a command such as `cat` would undo that. */
+export const confinedPolicy: ExecPolicy = {
+  allowDirectExec: false,
+  allowPreparedExec: false,
+  reason: 'it confines its callers to folders, and a command could read everything else',
+};
 
 export const defaultPolicy: ExecPolicy = { allowDirectExec: true, allowPreparedExec: true };

@@ -5,10 +5,13 @@ export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from
 export { createExecService } from './exec-service.js';
 export { FrontDoor, type FrontDoorOptions } from './front-door.js';
 export { type LogSink, type LoggerOptions, type OwnedLogger, createLogger } from './logger.js';
+export type { AfterReply, Notify } from './machine/call-group.js';
+export type { FilePolicy, Machine, MachineLimits, MachineOptions, NetworkPolicy } from './machine/machine.js';
 export { type Gauges, type Metrics, ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, type Parked, Session, type SessionContext } from './session.js';
 export type { Holder, Identity, SessionLimits, SessionTable } from './session-table.js';
+export type { FlowCall, SessionFlows } from './session-flows.js';
 export { SessionWatch } from './session-watch.js';
 export type { Surroundings } from './start-request.js';
 export { version } from './version.js';
@@ -56,6 +59,8 @@ export type {
   WaitStatus,
   WriteStatus,
 } from '../process/index.js';
+export type { Flow, FlowLimits, FlowPeer } from '../rpc/flow.js';
+export type { FlowTable } from '../rpc/flow-table.js';
 export type { ConnectionLimits } from '../rpc/connection.js';
 export type { JsonLimits } from '../rpc/message.js';
 export {

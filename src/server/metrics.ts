@@ -33,6 +33,13 @@ export interface Gauges {
   stdinQueuedBytes(): number;
   /** Messages that clients have not received yet. */
   sendQueuedBytes(): number;
+  /** Transfers and forwarded connections. */
+  flows(): number;
+  /** Bytes of flows that have not been acknowledged or read yet. */
+  flowBytes(): number;
+  /** Files open through `fs/open`. */
+  fileHandles(): number;
+  fileWatches(): number;
 }
 
 /** Counts nothing. */
@@ -137,6 +144,10 @@ export class ServerMetrics implements Metrics {
       gauge('sluice_retained_bytes', 'Output retained for readers.', single(gauges.retainedBytes())),
       gauge('sluice_stdin_queued_bytes', 'Input that children have not read yet.', single(gauges.stdinQueuedBytes())),
       gauge('sluice_send_queued_bytes', 'Messages that clients have not received yet.', single(gauges.sendQueuedBytes())),
+      gauge('sluice_flows', 'Transfers and forwarded connections.', single(gauges.flows())),
+      gauge('sluice_flow_bytes', 'Bytes of flows in flight.', single(gauges.flowBytes())),
+      gauge('sluice_file_handles', 'Files held open for clients.', single(gauges.fileHandles())),
+      gauge('sluice_file_watches', 'Watches on files and folders.', single(gauges.fileWatches())),
       counter('sluice_output_bytes_total', 'Bytes written by processes.', single(this.#outputBytes)),
       counter('sluice_dropped_bytes_total', 'Output dropped before it was read.', single(this.#droppedBytes)),
       histogram('sluice_spawn_seconds', 'Time to start a process.', this.#spawnSamples()),

@@ -5,7 +5,7 @@ import { type Notification, type Params, type ProcessId, type Seq, isExecError }
 import type { Connection } from '../rpc/connection.js';
 import type { Delivery } from './attachment.js';
 import { OutputPump } from './output-pump.js';
-import { SendTurns } from './send-turns.js';
+import type { SendTurns } from './send-turns.js';
 import type { Session } from './session.js';
 
 /** The capabilities both sides agreed on. */
@@ -36,9 +36,13 @@ export class PumpSet implements Delivery {
   readonly #pumped = new Map<ProcessId, Pumped>();
   #isEnded = false;
 
-  constructor(connection: Connection, session: Session, agreement: Agreement) {
+  constructor(
+    connection: Connection,
+    session: Session,
+    { agreement, turns }: { readonly agreement: Agreement; readonly turns: SendTurns },
+  ) {
     this.#connection = connection;
-    this.#turns = new SendTurns(connection.channel);
+    this.#turns = turns;
     this.#session = session;
     this.#agreement = agreement;
   }

@@ -4,9 +4,11 @@ import type { Logger } from '../base/logger.js';
 import {
   type Method,
   type Notification,
+  type Notifications,
   type Params,
   type Result,
   asProcessId,
+  decodeFlowFrame,
   execError,
   isMethod,
   protocolVersion,
@@ -15,11 +17,15 @@ import { readNotification, readParams } from '../protocol/read-params.js';
 import { type ClientNotification, isClientNotification } from '../protocol/services.js';
 import type { Connection, Reply } from '../rpc/connection.js';
 import { Attachment } from './attachment.js';
+import { ConnectionFlows } from './connection-flows.js';
 import { environmentInfo } from './environment-info.js';
 import { errorBodyOf } from './error-body.js';
+import type { Notify } from './machine/call-group.js';
+import type { Machine } from './machine/machine.js';
 import type { Metrics } from './metrics.js';
 import { recordProcess } from './process-journal.js';
 import { PumpSet, agreementOn } from './pump-set.js';
+import { SendTurns } from './send-turns.js';
 import { type Session, resumeFacts } from './session.js';
 import type { Holder, Identity, SessionTable } from './session-table.js';
 
@@ -28,13 +34,14 @@ export interface ServedContext {
   readonly identity: Identity;
   readonly onGreeted: () => void;
   readonly sessions: SessionTable;
+  readonly machine: Machine;
   readonly maxProcessesPerCaller: number;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
 /** Typed so that a client notification in the table without a handler does not compile. */
-type NotificationHandlers = { readonly [N in ClientNotification]: (params: Notification<N>) => void };
+type NotificationHandlers = { readonly [N in ClientNotification]: (params: unknown) => void };
 
 type State =
   | { readonly kind: 'new' }
@@ -57,7 +64,7 @@ export class ServedConnection implements Holder {
     connection.serve({
       request: (method, params) => this.#onRequest(method, params),
       notification: (method, params) => this.#onNotification(method, params),
-      binary: () => connection.close('only the server may send binary frames'),
+      binary: (frame) => this.#onBinary(frame),
       errorBody: (error) => errorBodyOf(error, context),
     });
     void connection.closed.then(() => this.#onClosed());
@@ -80,31 +87,42 @@ export class ServedConnection implements Holder {
     const state = this.#state;
     const isGreeted = state.kind === 'greeted' || state.kind === 'ready';
     if (method === 'initialized' && isGreeted) this.#state = { ...state, kind: 'ready' };
-    else if (isClientNotification(method) && state.kind === 'ready') state.notified[method](readNotification(method, params));
+    else if (isClientNotification(method) && state.kind === 'ready') state.notified[method](params);
     else throw execError('strayNotification', { method });
   }
 
   #initialize(params: Params<'initialize'>): Reply {
     if (this.#state.kind !== 'new') throw execError('alreadyInitialized', {});
-    const { connection, identity, sessions, maxProcessesPerCaller, metrics } = this.#context;
-    const { resumeSessionId, takeover, cursors } = params;
+    const { connection, identity, sessions, machine, maxProcessesPerCaller, metrics } = this.#context;
+    const { resumeSessionId, takeover, cursors, flows: received } = params;
     const agreement = agreementOn(params.capabilities);
     const isResumed = typeof resumeSessionId === 'string';
     const session = isResumed
       ? sessions.resume(resumeSessionId, identity, { holder: this, takeover: takeover === true })
       : sessions.open(identity, { isResumable: resumeSessionId === null, holder: this });
-    const pumps = new PumpSet(connection, session, agreement);
+    const turns = new SendTurns(connection.channel);
+    const pumps = new PumpSet(connection, session, { agreement, turns });
+    const flows = new ConnectionFlows({ connection, turns, agreement });
     const attachment = new Attachment({
       session,
       sessions,
       identity,
       maxProcessesPerCaller,
       delivery: pumps,
-      tellOutput: (delta) => this.#tellOutput(delta),
+      machine,
+      notify: notifyOver(connection),
       metrics,
       onStarted: (started, program) => recordProcess(started, program, this.#context),
     });
-    this.#state = { kind: 'greeted', session, attachment, notified: { 'process/ack': (ack) => pumps.acknowledge(ack) } };
+    const { table } = session.flows;
+    const notified: NotificationHandlers = {
+      'process/ack': reading('process/ack', (ack) => pumps.acknowledge(ack)),
+      'flow/data': reading('flow/data', ({ flowId, offset, chunk }) => void table.data(flowId, offset, chunk)),
+      'flow/ack': reading('flow/ack', ({ flowId, offset }) => table.acknowledge(flowId, offset)),
+      'flow/end': reading('flow/end', ({ flowId, offset }) => table.end(flowId, offset)),
+      'flow/reset': reading('flow/reset', ({ flowId, problem }) => table.reset(flowId, problem)),
+    };
+    this.#state = { kind: 'greeted', session, attachment, notified };
     this.#context.onGreeted();
     const result: Result<'initialize'> = {
       protocolVersion,
@@ -112,13 +130,21 @@ export class ServedConnection implements Holder {
       environmentInfo: environmentInfo(session.surroundings),
       capabilities: { ...agreement },
       ...(isResumed ? resumeFacts(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
+      ...(received === undefined || received === null ? {} : { flows: flowFacts(received, session) }),
     };
-    return isResumed ? { result, afterReply: () => pumps.resumeAll(cursors ?? {}) } : { result };
+    const afterReply = () => {
+      if (this.#state.kind === 'ended') return;
+      session.flows.attach(flows, new Map(Object.entries(received ?? {}).map(([id, bytes]) => [Number(id), bytes])));
+      if (isResumed) pumps.resumeAll(cursors ?? {});
+    };
+    return { result, afterReply };
   }
 
-  async #tellOutput(delta: Notification<'command/exec/outputDelta'>): Promise<void> {
-    const { connection } = this.#context;
-    if (!connection.notify('command/exec/outputDelta', delta)) await connection.channel.drained();
+  #onBinary(frame: Uint8Array): void {
+    const state = this.#state;
+    const data = decodeFlowFrame(frame);
+    if (state.kind !== 'ready' || data === undefined) return this.#context.connection.close('this binary frame is not of a flow');
+    state.session.flows.table.data(data.flowId, data.offset, data.chunk);
   }
 
   #requireReady(method: Method): Attachment {
@@ -141,9 +167,38 @@ export class ServedConnection implements Holder {
   }
 
   #end(): void {
-    if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') this.#state.attachment.end();
+    if (this.#state.kind === 'greeted' || this.#state.kind === 'ready') {
+      this.#state.attachment.end();
+      this.#state.session.flows.detach();
+    }
     this.#state = { kind: 'ended' };
   }
+}
+
+/** Reads the parameters of a notification by its name in the table. */
+function reading<N extends ClientNotification>(name: N, act: (params: Notification<N>) => void): (params: unknown) => void {
+  return (params) => act(readNotification(name, params));
+}
+
+function notifyOver(connection: Connection): Notify {
+  const sender =
+    <N extends keyof Notifications>(name: N) =>
+    async (params: Notification<N>): Promise<void> => {
+      if (!connection.notify(name, params)) await connection.channel.drained();
+    };
+  return {
+    outputDelta: sender('command/exec/outputDelta'),
+    filesChanged: sender('files/changed'),
+    portsChanged: sender('ports/changed'),
+    missingChanged: sender('fs/missingChanged'),
+    bodyDelta: sender('http/request/bodyDelta'),
+  };
+}
+
+/** How much the server has received of each of these flows, without those that have ended. */
+function flowFacts(asked: Readonly<Record<string, number>>, { flows }: Session): Record<string, number> {
+  const known = flows.table.receivedBytes();
+  return Object.fromEntries([...known].flatMap(([id, bytes]) => (Object.hasOwn(asked, id) ? [[String(id), bytes]] : [])));
 }
 
 /** Codex's names for groups of methods in its error texts. */

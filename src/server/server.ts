@@ -16,7 +16,8 @@ import { execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
-import { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
+import { type ExecPolicy, type ServerLimits, confinedPolicy, defaultLimits, defaultPolicy } from './config.js';
+import { type FilePolicy, Machine, type NetworkPolicy } from './machine/machine.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
 import { ServedConnection } from './served-connection.js';
 import { Session } from './session.js';
@@ -27,6 +28,10 @@ export interface ServerOptions extends ProgramSettings {
   /** Overrides of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>;
   readonly policy?: Partial<ExecPolicy>;
+  /** Which files callers may reach; all of them when absent. */
+  readonly files?: FilePolicy;
+  /** Which addresses callers may reach; HTTP to loopback when absent. */
+  readonly network?: NetworkPolicy;
   /** `auto` when absent. A backend passed as an object is closed with the server. */
   readonly backend?: BackendName | Backend;
   readonly clock?: Clock;
@@ -44,6 +49,7 @@ export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly sessions: SessionTable;
+  readonly machine: Machine;
   readonly #backend: Backend;
   readonly #metrics: Metrics;
   readonly #logger: Logger;
@@ -58,12 +64,13 @@ export class Server implements AsyncDisposable {
     const { backend: chosen = 'auto', orphans, malloc, ignoredSignals } = options;
     const settings = { clock, orphans, malloc, ignoredSignals };
     const backend = typeof chosen === 'object' ? chosen : lazyBackend(chosen, settings, logger);
-    const policy = { ...defaultPolicy, ...options.policy };
+    const policy = options.files?.roots === undefined ? { ...defaultPolicy, ...options.policy } : confinedPolicy;
     const surroundings = options.surroundings ?? { cwd: process.cwd(), env: process.env };
     const sharesNetwork = options.isOpenOnNetwork === true ? 'never' : 'onRequest';
     const sandbox = new Sandbox({ env: surroundings.env, hidden: options.hiddenPaths ?? [], sharesNetwork, clock });
     this.clock = clock;
     this.limits = limits;
+    this.machine = new Machine({ files: options.files ?? {}, network: options.network ?? {}, limits });
     this.#backend = backend;
     this.#metrics = options.metrics ?? silentMetrics;
     this.#logger = logger;
@@ -72,7 +79,7 @@ export class Server implements AsyncDisposable {
       clock,
       limits,
       createSession: (id, changed) => {
-        const { maxReplyBytes } = limits;
+        const { maxReplyBytes, maxFlows } = limits;
         return new Session({
           id,
           backend,
@@ -83,6 +90,7 @@ export class Server implements AsyncDisposable {
           surroundings,
           sandbox,
           maxReplyBytes,
+          maxFlows,
         });
       },
     });
@@ -114,6 +122,7 @@ export class Server implements AsyncDisposable {
       identity,
       onGreeted,
       sessions: this.sessions,
+      machine: this.machine,
       maxProcessesPerCaller: this.limits.maxProcessesPerCaller,
       metrics: this.#metrics,
       logger: this.#logger,
@@ -136,6 +145,10 @@ export class Server implements AsyncDisposable {
         for (const each of processes()) counts[each.state] += 1;
         return counts;
       },
+      flows: () => this.sessions.all().reduce((sum, { flows }) => sum + flows.table.size, 0),
+      flowBytes: () => this.sessions.all().reduce((sum, { flows }) => sum + flows.table.heldBytes, 0),
+      fileHandles: () => this.machine.openHandles,
+      fileWatches: () => this.machine.openWatches,
       retainedBytes: () => processes().reduce((sum, each) => sum + each.log.retainedBytes, 0),
       stdinQueuedBytes: () => processes().reduce((sum, each) => sum + each.stdinQueuedBytes, 0),
       sendQueuedBytes: () => [...this.#connections].reduce((sum, { channel }) => sum + channel.queuedBytes, 0),

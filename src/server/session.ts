@@ -24,6 +24,7 @@ import {
   execError,
 } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
+import { SessionFlows } from './session-flows.js';
 import type { Surroundings } from './start-request.js';
 
 export interface SessionContext {
@@ -37,6 +38,7 @@ export interface SessionContext {
   readonly sandbox: Sandbox;
   /** Bytes kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
+  readonly maxFlows: number;
 }
 
 /** The events of one process in order, at the reader's pace: unread events hold the process back. */
@@ -65,6 +67,7 @@ export class Session {
   readonly surroundings: Surroundings;
   readonly sandbox: Sandbox;
   readonly maxReplyBytes: number;
+  readonly flows: SessionFlows;
   readonly #context: SessionContext;
   /** One for each connection that runs one-shot commands. */
   readonly #commandTables = new Set<ProcessTable>();
@@ -79,6 +82,7 @@ export class Session {
     this.surroundings = context.surroundings;
     this.sandbox = context.sandbox;
     this.maxReplyBytes = context.maxReplyBytes;
+    this.flows = new SessionFlows(context.maxFlows);
     this.#context = context;
   }
 
@@ -142,6 +146,7 @@ export class Session {
   /** Ends every process, each with its own grace, and waits until all are gone. */
   async close(reason: EndReason): Promise<void> {
     this.#isClosed = true;
+    this.flows.close();
     for (const [index, { reader }] of [...this.#parked.values()].entries()) {
       if (index > 0 && index % readersPerTurn === 0) await nextTurn();
       reader.close();

@@ -20,7 +20,7 @@ export function processOptions(params: StartParams, surroundings: Surroundings, 
   refuseUnenforceable(params);
   const { prepared } = params;
   const form = prepared === undefined || prepared === null ? 'direct' : 'prepared';
-  if (!(form === 'direct' ? policy.allowDirectExec : policy.allowPreparedExec)) throw execError('execNotAllowed', { form });
+  requireAllowed(form, policy);
   return {
     id: params.processId,
     spec: prepared === undefined || prepared === null ? directSpec(params, surroundings) : exactSpec(prepared, params),
@@ -30,6 +30,11 @@ export function processOptions(params: StartParams, surroundings: Surroundings, 
     metadata: params.metadata ?? undefined,
     ...(params.restartable === true ? { restartable: true } : {}),
   };
+}
+
+export function requireAllowed(form: 'direct' | 'prepared', { allowDirectExec, allowPreparedExec, reason }: ExecPolicy): void {
+  if (form === 'direct' ? allowDirectExec : allowPreparedExec) return;
+  throw execError('execNotAllowed', { form, ...(reason === undefined ? {} : { reason }) });
 }
 
 function directSpec(params: StartParams, surroundings: Surroundings): SpawnSpec {

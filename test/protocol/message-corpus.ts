@@ -1,16 +1,9 @@
 // Messages as they appear on the wire: valid ones that every validator must accept, and invalid ones that each must refuse.
 
 import type * as v from 'valibot';
-import type { Method, requests } from '#src/protocol/methods.js';
-import type { notifications } from '#src/protocol/notifications.js';
 import type { chunk as chunkSchema, ending, envPolicy as envPolicySchema, io, processStatus } from '#src/protocol/process.js';
-
-type Requests = typeof requests;
-type Notifications = typeof notifications;
-
-type Valid = { readonly [M in Method as `${M} params`]: readonly v.InferInput<Requests[M]['params']>[] } & {
-  readonly [M in Method as `${M} result`]: readonly v.InferInput<Requests[M]['result']>[];
-} & { readonly [N in keyof Notifications as `${N} params`]: readonly v.InferInput<Notifications[N]['params']>[] };
+import { machineMessages } from './machine-corpus.js';
+import type { Valid } from './valid-messages.js';
 
 const processId = 'p1';
 const size = { rows: 24, cols: 80 };
@@ -77,6 +70,7 @@ const prepared = { program: '/bin/cat', argv: ['cat'], cwd: '/', env: { A: '' },
 
 /** At least one of each kind; for messages with optional members, one without any and one with all of them. */
 export const validMessages: Valid = {
+  ...machineMessages,
   'initialize params': [
     { clientName: 'demo' },
     { clientName: '', resumeSessionId: 's1', takeover: true, capabilities: { binaryOutput: true, startEvents: true } },

@@ -11,6 +11,10 @@ const idle: Gauges = {
   retainedBytes: () => 0,
   stdinQueuedBytes: () => 0,
   sendQueuedBytes: () => 0,
+  flows: () => 3,
+  flowBytes: () => 4,
+  fileHandles: () => 5,
+  fileWatches: () => 6,
 };
 
 interface Exposition {
@@ -64,6 +68,10 @@ describe('the metrics', () => {
       sluice_cut_off_connections_total: 'counter',
       sluice_requests_total: 'counter',
       sluice_errors_total: 'counter',
+      sluice_file_handles: 'gauge',
+      sluice_file_watches: 'gauge',
+      sluice_flow_bytes: 'gauge',
+      sluice_flows: 'gauge',
     });
   });
 

@@ -149,6 +149,8 @@ export class SimulatedClient {
       ended: link.ended,
       onOutputDelta: link.onOutputDelta.bind(link),
       watch: link.watch.bind(link),
+      openFlow: link.openFlow.bind(link),
+      listen: link.listen.bind(link),
       follow: (id, afterSeq) => this.#judgedSource(link.follow(id, afterSeq), id, 'owner', afterSeq),
       attach: async (params) => {
         const attached = await link.attach(params);

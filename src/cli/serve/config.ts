@@ -1,6 +1,7 @@
 // The configuration of `sluice serve`, checked and typed. Pure: arguments, environment and the reader of a config file are passed in,
 // and nothing is opened. Each error is one line that names the value, where it came from and what would be right.
 
+import path from 'node:path';
 import {
   type CredentialSource,
   parseAllowedHost,
@@ -8,7 +9,7 @@ import {
   parseSha256,
   requireSafeBind,
 } from '../../server/auth/index.js';
-import { type ExecPolicy, type ServerLimits, defaultLimits } from '../../server/index.js';
+import { type ExecPolicy, type FilePolicy, type NetworkPolicy, type ServerLimits, defaultLimits } from '../../server/index.js';
 import { type ListenEndpoint, parseListenUrl } from '../../transport/index.js';
 import { type Flags, type Settings, readFlags, readNumber } from '../command.js';
 import { limitFlag, limitNames, limitOption, plainOptions } from './options.js';
@@ -25,6 +26,8 @@ export interface ServeConfig {
   readonly allowedOrigins: readonly string[];
   readonly allowedHosts: readonly string[];
   readonly policy: ExecPolicy;
+  readonly files: FilePolicy;
+  readonly network: NetworkPolicy;
   readonly metricsAccess: 'guarded' | 'open';
   readonly logLevel: PlainFlags['log-level'];
   readonly limits: ServerLimits;
@@ -57,11 +60,28 @@ export function readServeConfig(sources: Sources): ServeConfig {
     allowedOrigins: checkedTexts(given, 'allow-origin', parseAllowedOrigin),
     allowedHosts: checkedTexts(given, 'allow-host', parseAllowedHost),
     policy: { allowDirectExec: flags['direct-exec'], allowPreparedExec: flags['prepared-exec'] },
+    files: readFilePolicy(given),
+    network: {
+      forward: flags['allow-forward'] ? 'on' : 'off',
+      http: flags.http ? 'on' : 'off',
+      hosts: checkedTexts(given, 'reach', parseAllowedHost),
+    },
     metricsAccess: flags['metrics-open'] ? 'open' : 'guarded',
     logLevel: flags['log-level'],
     limits: readLimits(settings),
     idleExitMs: flags['idle-exit-ms'],
     warnings,
+  };
+}
+
+function readFilePolicy({ flags, label }: Given): FilePolicy {
+  const { root: roots, files, 'read-only-files': isReadOnly } = flags;
+  const contradiction = label('root', 'read-only-files');
+  if (!files && contradiction !== undefined)
+    throw new Error(`${contradiction} needs files, but ${label('files')} turns them off`);
+  return {
+    ...(roots.length === 0 ? {} : { roots: roots.map((root) => path.resolve(root)) }),
+    access: files ? (isReadOnly ? 'read' : 'write') : 'none',
   };
 }
 
@@ -122,7 +142,7 @@ function readLimits(settings: Settings): ServerLimits {
   return limits;
 }
 
-type ListFlag = 'listen' | 'token-sha256' | 'allow-origin' | 'allow-host';
+type ListFlag = 'listen' | 'token-sha256' | 'allow-origin' | 'allow-host' | 'reach';
 
 /** An error names where the text came from. */
 function parsedTexts<T>({ flags, label }: Given, name: ListFlag, parse: (text: string) => T): T[] {

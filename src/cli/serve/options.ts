@@ -64,6 +64,29 @@ export const plainOptions = {
   },
   'direct-exec': { kind: 'toggle', default: 'on', meaning: 'Let callers run commands directly.' },
   'prepared-exec': { kind: 'toggle', default: 'on', meaning: 'Let callers run commands that they have prepared.' },
+  root: {
+    kind: 'list',
+    placeholder: 'FOLDER',
+    meaning:
+      'Confine callers to the files in this folder. Commands are refused then, because a command could read everything else. Repeatable.',
+  },
+  files: { kind: 'toggle', default: 'on', meaning: 'Let callers reach files without a command.' },
+  'read-only-files': {
+    kind: 'toggle',
+    default: 'off',
+    meaning: 'Let callers only read files; commands can still write, unless there is a --root.',
+  },
+  http: { kind: 'toggle', default: 'on', meaning: 'Let callers make HTTP requests from this machine, to loopback only.' },
+  'allow-forward': {
+    kind: 'toggle',
+    default: 'off',
+    meaning: 'Let callers connect to ports and Unix sockets of this machine, as "sluice forward" does.',
+  },
+  reach: {
+    kind: 'list',
+    placeholder: 'HOST[:PORT]',
+    meaning: 'Let HTTP requests and forwarded connections reach this host too, besides loopback. Repeatable.',
+  },
   'metrics-open': { kind: 'toggle', default: 'off', meaning: 'Serve /metrics to callers without a token.' },
   'log-level': {
     kind: 'choice',
@@ -149,6 +172,12 @@ const limitOptions = {
   maxEnvBytes: { unit: 'bytes', meaning: 'Environment of one process.' },
   maxMetadataBytes: { unit: 'bytes', min: 0, meaning: 'Metadata of one process, as JSON.' },
   maxRequestBytes: { unit: 'bytes', meaning: 'Arguments and metadata of all running processes of one session together.' },
+  maxFlows: { unit: 'count', meaning: 'Transfers and forwarded connections of one session.' },
+  maxFileHandles: { unit: 'count', meaning: 'Files that one connection may hold open.' },
+  maxFileWatches: { unit: 'count', meaning: 'Watches on files and folders of one connection.' },
+  maxWatchedFolders: { unit: 'count', meaning: 'Folders that one watch may cover.' },
+  wholeReadBytes: { unit: 'bytes', meaning: 'Files read whole, of all callers together; further reads wait.' },
+  maxHttpRequests: { unit: 'count', meaning: 'HTTP requests in progress of one connection.' },
   keepReleasedMs: { unit: 'ms', meaning: 'How long an ended process that was started with "sluice exec -d" stays readable.' },
   keepClosedMs: { unit: 'ms', meaning: 'How long an ended process stays readable.' },
 } as const satisfies Record<keyof ServerLimits, LimitOption>;

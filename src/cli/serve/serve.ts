@@ -63,10 +63,12 @@ async function run(config: ServeConfig): Promise<void> {
   if (config.logLevel !== 'silent') endWithFaults(logger);
   for (const warning of config.warnings) logger.warn(warning);
   const metrics = new ServerMetrics();
-  const { limits, policy } = config;
+  const { limits, policy, files, network } = config;
   const server = new Server({
     limits,
     policy,
+    files,
+    network,
     metrics,
     logger,
     orphans: 'adopt',

@@ -119,7 +119,7 @@ function isRepeatable(flag: string): boolean {
 }
 
 function isPath(flag: string): boolean {
-  return serveOptions.get(flag)?.placeholder === 'FILE';
+  return ['FILE', 'FOLDER'].includes(serveOptions.get(flag)?.placeholder ?? '');
 }
 
 function suggestion(mistyped: string, names: readonly string[]): string {

@@ -1,0 +1,54 @@
+// What an operator lets callers do on the server's machine besides running commands, and what all connections share for it.
+
+/** Which files callers may reach through the server's own methods. Commands are not affected, except that `roots` forbids them. */
+export interface FilePolicy {
+  /** Folders that callers are confined to; everything when absent. Commands are refused then, because they could read anything. */
+  readonly roots?: readonly string[];
+  /** `write` when absent. */
+  readonly access?: 'write' | 'read' | 'none';
+}
+
+/** Which addresses callers may reach through the server's own methods. Commands are not affected. */
+export interface NetworkPolicy {
+  /** Whether `ports/open` connects to ports of this machine; `off` when absent. */
+  readonly forward?: 'on' | 'off';
+  /** Whether `http/request` is available; `on` when absent. */
+  readonly http?: 'on' | 'off';
+  /** Hosts, each with an optional port, that callers may reach besides loopback. */
+  readonly hosts?: readonly string[];
+}
+
+export interface MachineLimits {
+  /** Files that one connection may have open through `fs/open`. */
+  readonly maxFileHandles: number;
+  /** Watches that one connection may have. */
+  readonly maxFileWatches: number;
+  /** Folders that one watch may cover. */
+  readonly maxWatchedFolders: number;
+  /** Bytes of files that `fs/readFile` may hold at once for all callers; further reads wait. */
+  readonly wholeReadBytes: number;
+  /** HTTP requests in progress per connection. */
+  readonly maxHttpRequests: number;
+}
+
+export interface MachineOptions {
+  readonly files: FilePolicy;
+  readonly network: NetworkPolicy;
+  readonly limits: MachineLimits;
+}
+
+/** One per server. */
+export class Machine {
+  readonly files: FilePolicy;
+  readonly network: NetworkPolicy;
+  readonly limits: MachineLimits;
+  /** For the metrics: counted by the groups of calls that open them. */
+  openHandles = 0;
+  openWatches = 0;
+
+  constructor({ files, network, limits }: MachineOptions) {
+    this.files = files;
+    this.network = network;
+    this.limits = limits;
+  }
+}
