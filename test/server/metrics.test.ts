@@ -11,10 +11,10 @@ const idle: Gauges = {
   retainedBytes: () => 0,
   stdinQueuedBytes: () => 0,
   sendQueuedBytes: () => 0,
-  flows: () => 3,
-  flowBytes: () => 4,
-  fileHandles: () => 5,
-  fileWatches: () => 6,
+  flows: () => 0,
+  flowBytes: () => 0,
+  fileHandles: () => 0,
+  fileWatches: () => 0,
 };
 
 interface Exposition {
