@@ -1,0 +1,60 @@
+// Copies one regular file by two open descriptors, so that what is copied is what was judged.
+
+import { type Stats, closeSync, constants, fchmodSync, fchownSync, fstatSync, futimesSync, promises as fs } from 'node:fs';
+import { folderPath } from './descent.js';
+import { errnoOf, refused } from './file-error.js';
+import { open } from './fs-calls.js';
+import { type Spot, canHoldFolders } from './place.js';
+import { openToRead } from './regular-file.js';
+
+/** What a copy keeps besides the contents and the mode. */
+export type Kept = 'mode' | 'modeOwnerAndTimes';
+
+export interface CopyFileOptions {
+  /** `overwrite` keeps the inode of a file that exists. */
+  readonly existing: 'overwrite' | 'refuse';
+  readonly keep: Kept;
+}
+
+/** Returns the bytes copied. */
+export async function copyFile(from: Spot, to: Spot, { existing, keep }: CopyFileOptions): Promise<number> {
+  const source = await openToRead(from);
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY | to.openFlags;
+    // Others get access when the copy is complete.
+    const target = await open(to.path, flags | (existing === 'refuse' ? constants.O_EXCL : 0), 0o600);
+    try {
+      judgeTarget(fstatSync(target), source.stats, to);
+      await transfer({ fd: source.fd, path: from.path }, { fd: target, path: to.path });
+      fchmodSync(target, source.stats.mode & 0o7777);
+      if (keep === 'modeOwnerAndTimes') keepOwnerAndTimes(target, source.stats);
+    } finally {
+      closeSync(target);
+    }
+    return source.stats.size;
+  } finally {
+    closeSync(source.fd);
+  }
+}
+
+function judgeTarget(target: Stats, source: Stats, { shown }: Spot): void {
+  if (!target.isFile()) throw refused(`path \`${shown}\` is not a file`);
+  if (target.ino === source.ino && target.dev === source.dev) throw refused(`"${shown}" is the file that is to be copied there`);
+}
+
+/** The kernel moves the bytes, sharing blocks where the file system can. Truncates the target first. */
+async function transfer(from: { fd: number; path: Spot['path'] }, to: { fd: number; path: Spot['path'] }): Promise<void> {
+  const isHeld = canHoldFolders();
+  await fs.copyFile(isHeld ? folderPath(from.fd) : from.path, isHeld ? folderPath(to.fd) : to.path, constants.COPYFILE_FICLONE);
+}
+
+/** Only root may give a file away; for others it stays their own. */
+function keepOwnerAndTimes(fd: number, { uid, gid, mode, atimeMs, mtimeMs }: Stats): void {
+  try {
+    fchownSync(fd, uid, gid);
+    fchmodSync(fd, mode & 0o7777); // a change of owner clears set-user-ID
+  } catch (error) {
+    if (errnoOf(error) !== 'EPERM') throw error;
+  }
+  futimesSync(fd, atimeMs / 1000, mtimeMs / 1000);
+}

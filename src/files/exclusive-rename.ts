@@ -1,0 +1,57 @@
+// A rename that replaces nothing: renameat2, through koffi. Where it is not to be had, the name is looked up first, and a file that
+// appears between the two calls is replaced.
+
+import { promises as fs } from 'node:fs';
+import { getSystemErrorMap } from 'node:util';
+import { loadKoffi } from '../native/koffi.js';
+import { systemError } from './file-error.js';
+import { bytesOf, type NativePath } from './native-path.js';
+
+/** Fails with EEXIST when there is something at `to`. */
+export async function renameExclusively(from: NativePath, to: NativePath): Promise<void> {
+  const errno = await rename(from, to);
+  if (errno === 0) return;
+  const [name, text] = getSystemErrorMap().get(-errno) ?? ['ENOSYS', 'function not implemented'];
+  if (name !== 'ENOSYS' && name !== 'EINVAL') {
+    throw Object.assign(new Error(`${name}: ${text}, rename`), { code: name, errno: -errno });
+  }
+  if (await exists(to)) throw systemError('EEXIST', to.toString());
+  await fs.rename(from, to);
+}
+
+async function exists(path: NativePath): Promise<boolean> {
+  return fs.lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+type Rename = (from: NativePath, to: NativePath) => Promise<number>;
+
+/** Resolves with the errno, 0 for success. */
+const rename: Rename = async (from, to) => (binding ??= bind())(from, to);
+let binding: Rename | undefined;
+
+// fcntl.h, linux/fs.h
+const AT_FDCWD = -100;
+const RENAME_NOREPLACE = 1;
+const ENOSYS = 38;
+
+function bind(): Rename {
+  const koffi = process.platform === 'linux' ? loadKoffi() : undefined;
+  if (koffi === undefined) return async () => Promise.resolve(ENOSYS);
+  try {
+    const call = koffi
+      .load(null)
+      .func('int renameat2(int fromFolder, const uint8_t *from, int toFolder, const uint8_t *to, unsigned int flags)');
+    return async (from, to) =>
+      new Promise((resolve) => {
+        const [source, target] = [from, to].map((path) => Buffer.concat([bytesOf(path), Buffer.of(0)]));
+        call.async(AT_FDCWD, source, AT_FDCWD, target, RENAME_NOREPLACE, (error: unknown, result: unknown) => {
+          resolve(error === null && Number(result) === 0 ? 0 : koffi.errno());
+        });
+      });
+  } catch {
+    return async () => Promise.resolve(ENOSYS); // a C library without the function
+  }
+}
