@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { bytesOf, type NativePath } from './native-path.js';
 
 /** Opens the folder at `path`, which is relative to the folder `root`. Undefined when the kernel does not, for whatever reason. */
-export type OpenBeneath = (root: number, path: NativePath, links: 'follow' | 'refuse') => Promise<number | undefined>;
+export type OpenBeneath = (root: number, path: NativePath, links: 'parents' | 'refuse') => Promise<number | undefined>;
 
 /** The same number on every architecture, as for all system calls since 2019. */
 const openat2 = 437;
@@ -18,11 +18,10 @@ const RESOLVE_NO_SYMLINKS = 0x04;
 const RESOLVE_BENEATH = 0x08;
 const sizeOfHow = 24;
 
-/** Undefined where koffi is missing. Where the kernel is too old, or a filter denies the call, each call returns undefined. */
-export function loadOpenBeneath(): OpenBeneath | undefined {
-  if (process.platform !== 'linux') return undefined;
-  const koffi = loadKoffi();
-  if (koffi === undefined) return undefined;
+/** Where koffi is missing, the kernel too old, or the call denied by a filter, every call returns undefined. */
+export function loadOpenBeneath(): OpenBeneath {
+  const koffi = process.platform === 'linux' ? loadKoffi() : undefined;
+  if (koffi === undefined) return async () => Promise.resolve(undefined);
   const syscall = koffi
     .load(null)
     .func('long syscall(long number, int folder, const uint8_t *path, const uint64_t *how, size_t size)');
@@ -32,7 +31,7 @@ export function loadOpenBeneath(): OpenBeneath | undefined {
   return async (root, path, links) =>
     new Promise((resolve) => {
       const text = Buffer.concat([bytesOf(path), Buffer.of(0)]);
-      const how = links === 'follow' ? follow : refuse;
+      const how = links === 'refuse' ? refuse : follow;
       // Not called synchronously, although that takes 4 µs: a file system that hangs would hang the whole program.
       syscall.async(openat2, root, text, how, sizeOfHow, (error: unknown, fd: unknown) => {
         resolve(error === null && Number(fd) >= 0 ? Number(fd) : undefined);

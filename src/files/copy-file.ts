@@ -44,7 +44,7 @@ function judgeTarget(target: Stats, source: Stats, { shown }: Spot): void {
 
 /** The kernel moves the bytes, sharing blocks where the file system can. Truncates the target first. */
 async function transfer(from: { fd: number; path: Spot['path'] }, to: { fd: number; path: Spot['path'] }): Promise<void> {
-  const isHeld = canHoldFolders();
+  const isHeld = canHoldFolders;
   await fs.copyFile(isHeld ? folderPath(from.fd) : from.path, isHeld ? folderPath(to.fd) : to.path, constants.COPYFILE_FICLONE);
 }
 

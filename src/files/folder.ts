@@ -2,9 +2,10 @@
 
 import { type Dirent, closeSync, constants, promises as fs } from 'node:fs';
 import { folderPath } from './descent.js';
+import { errnoOf } from './file-error.js';
 import { open } from './fs-calls.js';
 import { type NativePath, bytesOf, joinPath, nativePath } from './native-path.js';
-import { type Spot, canHoldFolders } from './place.js';
+import { type Spot, canHoldFolders, linkError } from './place.js';
 
 export interface Folder {
   /** For node:fs: paths below it lead into this folder, even if it has been moved. */
@@ -14,12 +15,22 @@ export interface Folder {
   close(): void;
 }
 
-/** What is no folder fails with ENOTDIR. The caller closes the folder. */
-export async function openFolder({ path, openFlags, shown }: Spot): Promise<Folder> {
-  const fd = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NONBLOCK | openFlags);
-  if (canHoldFolders()) return { path: folderPath(fd), shown, close: () => closeSync(fd) };
+/** What is no folder fails with ENOTDIR, a link that must not be followed with ELOOP. The caller closes the folder. */
+export async function openFolder(spot: Spot): Promise<Folder> {
+  const fd = await openDirectory(spot);
+  if (canHoldFolders) return { path: folderPath(fd), shown: spot.shown, close: () => closeSync(fd) };
   closeSync(fd);
-  return { path, shown, close: () => {} };
+  return { path: spot.path, shown: spot.shown, close: () => {} };
+}
+
+async function openDirectory(spot: Spot): Promise<number> {
+  try {
+    return await open(spot.path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NONBLOCK | spot.openFlags);
+  } catch (error) {
+    // Linux answers the same for a link as for a file.
+    if (errnoOf(error) !== 'ENOTDIR' || spot.openFlags === 0 || !(await fs.lstat(spot.path)).isSymbolicLink()) throw error;
+    throw linkError(spot);
+  }
 }
 
 /** Calls `act` with the folder and closes it. */
@@ -34,7 +45,7 @@ export async function withFolder<T>(spot: Spot, act: (folder: Folder) => Promise
 
 /** A name in a folder; a link there is not followed. */
 export function inFolder(folder: Folder, name: NativePath): Spot {
-  const shown = `${folder.shown}/${typeof name === 'string' ? name : name.toString('latin1')}`;
+  const shown = `${folder.shown}/${typeof name === 'string' ? name : name.toString()}`;
   return { path: joinPath(folder.path, name), openFlags: constants.O_NOFOLLOW, shown };
 }
 

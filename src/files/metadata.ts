@@ -1,11 +1,11 @@
 // What is known about a file without opening it.
 
 import { type Stats, promises as fs } from 'node:fs';
-import { refused, systemError } from './file-error.js';
+import { refused } from './file-error.js';
 import { readLink } from './fs-calls.js';
 import { type NativePath, nativePath } from './native-path.js';
 import type { Paths } from './paths.js';
-import type { Place } from './place.js';
+import { type Spot, linkError } from './place.js';
 
 export type FileKind = 'file' | 'directory' | 'symlink' | 'other';
 
@@ -48,10 +48,10 @@ export async function metadata(paths: Paths, path: NativePath, { links }: Metada
 }
 
 /** About the end of the links at a place that was sought with links followed. */
-export async function targetStats(place: Place): Promise<Stats> {
+export async function targetStats(place: Spot): Promise<Stats> {
   if (place.openFlags === 0) return fs.stat(place.path);
   const stats = await fs.lstat(place.path);
-  if (stats.isSymbolicLink()) throw systemError('ELOOP', place.shown); // put there after the place was found
+  if (stats.isSymbolicLink()) throw linkError(place);
   return stats;
 }
 

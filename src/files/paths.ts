@@ -4,13 +4,12 @@
 
 import { closeSync } from 'node:fs';
 import { type OpenBeneath, loadOpenBeneath } from './beneath.js';
-import { type Arrival, descend, folderPath } from './descent.js';
-import { FileError, errnoOf, fileErrorOf, refused } from './file-error.js';
-import { readLink } from './fs-calls.js';
-import { type NativePath, absolutePath, isNormalized, joinPath, namesOf, relativePath } from './native-path.js';
+import { type DescentOptions, descend } from './descent.js';
+import { FileError, fileErrorOf, refused } from './file-error.js';
+import { type NativePath, absolutePath, isNormalized, namesOf, relativePath } from './native-path.js';
 import { shownPath } from './path-uri.js';
-import { type Place, type PlaceOptions, canHoldFolders, heldPlace, plainPlace } from './place.js';
-import { type HeldRoot, type Way, holdRoot, locate } from './roots.js';
+import { type OpenedName, type Place, type PlaceOptions, canHoldFolders, heldPlace, isLinkAt, plainPlace } from './place.js';
+import { Roots, type Way } from './roots.js';
 
 /** What callers may do with files. */
 export type Access = 'write' | 'read' | 'none';
@@ -28,77 +27,70 @@ export interface PathsOptions {
 const mostAttempts = 8;
 
 export class Paths {
-  readonly #roots: readonly HeldRoot[];
-  readonly #access: Access;
-  readonly #openBeneath: OpenBeneath | undefined;
-  /** The root of all paths, held from first use by a server without roots. */
-  #wholeTree: HeldRoot | undefined;
+  readonly access: Access;
+  readonly #roots: Roots | undefined;
+  readonly #openat2: 'use' | 'avoid';
+  /** For links that are refused by a server without roots; held from first use. */
+  #wholeTree: Roots | undefined;
+  #openBeneath: OpenBeneath | undefined;
 
-  private constructor(roots: readonly HeldRoot[], options: PathsOptions) {
+  private constructor(roots: Roots | undefined, { access = 'write', openat2 = 'use' }: PathsOptions) {
     this.#roots = roots;
-    this.#access = options.access ?? 'write';
-    this.#openBeneath = options.openat2 === 'avoid' ? undefined : loadOpenBeneath();
+    this.access = access;
+    this.#openat2 = openat2;
   }
 
   /** Throws a FileError when a root is missing or no folder, or when this machine cannot confine callers. */
   static open(options: PathsOptions = {}): Paths {
-    const roots = options.roots ?? [];
-    if (roots.length > 0 && !canHoldFolders()) {
+    const { roots = [] } = options;
+    if (roots.length > 0 && !canHoldFolders) {
       throw refused('callers cannot be confined to folders on this machine: it has no /proc/self/fd');
     }
-    const held: HeldRoot[] = [];
-    try {
-      for (const root of roots) held.push(holdRoot(root));
-    } catch (error) {
-      for (const { fd } of held) closeSync(fd);
-      throw error;
-    }
-    return new Paths(held, options);
+    return new Paths(roots.length === 0 ? undefined : Roots.open(roots), options);
   }
 
-  get access(): Access {
-    return this.#access;
-  }
-
-  /** The roots by their real paths; undefined when every path is served. */
+  /** The real paths of the roots; undefined when every path is served. */
   get roots(): readonly NativePath[] | undefined {
-    return this.#roots.length === 0 ? undefined : this.#roots.map(({ real }) => absolutePath(real));
+    return this.#roots?.realPaths;
   }
 
+  /** Calls that are under way still work. */
   close(): void {
-    for (const { fd } of this.#roots) closeSync(fd);
-    if (this.#wholeTree !== undefined) closeSync(this.#wholeTree.fd);
-    this.#wholeTree = undefined;
+    this.#roots?.close();
+    this.#wholeTree?.close();
   }
 
   /** Opens the folder that contains the path. The caller closes the place. */
   async at(path: NativePath, options: PlaceOptions): Promise<Place> {
-    this.#judge(options);
-    const shown = shownPath(path);
-    if (options.links === 'refuse' && !isNormalized(path)) {
-      throw refused(`a path whose links are refused must be absolute and normalized, got "${shown}"`);
-    }
+    this.#judge(path, options);
     if (this.#isPlain(options)) return plainPlace(path, options);
-    const way = this.#locate(namesOf(path));
-    if (way === undefined) {
-      throw new FileError('notFound', `"${shown}" is outside the folders this server serves`, { errno: 'ENOENT' });
-    }
+    const shown = shownPath(path);
+    const roots = this.#heldRoots();
+    const leave = roots.use();
     try {
-      return heldPlace((await this.#shortcut(way, options)) ?? (await this.#descend(way, options, shown)), shown);
+      const opened = await this.#find(roots, path, options);
+      const close = (): void => {
+        opened.close();
+        leave();
+      };
+      return heldPlace({ fd: opened.fd, name: opened.name, close }, shown);
     } catch (error) {
+      leave();
       throw fileErrorOf(error, shown);
     }
   }
 
-  /** Calls `act` with the place of a path and closes the place. Repeats both when the place turns out to have become a link meanwhile. */
+  /** Calls `act` with the place of a path, and closes the place. `act` may be called several times; see below. */
   async using<T>(path: NativePath, options: PlaceOptions, act: (place: Place) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
-      const place = await this.at(path, options);
+      // Most paths do not end in a link. So the first attempt does not look; `act` fails if there is one, also if it is put there between
+      // the look and the act.
+      const isLinkUnseen = options.links === 'follow' && attempt === 1;
+      const place = await this.at(path, isLinkUnseen && !this.#isPlain(options) ? { ...options, links: 'parents' } : options);
       try {
         return await act(place);
       } catch (error) {
-        if (errnoOf(error) !== 'ELOOP' || options.links !== 'follow' || place.openFlags === 0)
-          throw fileErrorOf(error, place.shown);
+        if (options.links !== 'follow' || !isLinkAt(place, error)) throw fileErrorOf(error, place.shown);
         if (attempt === mostAttempts) throw refused(`"${place.shown}" is replaced by a link each time it is opened`);
       } finally {
         place.close();
@@ -106,58 +98,63 @@ export class Paths {
     }
   }
 
-  /** The real path below the roots. Its last component may not exist. */
+  /** The real path. Its last component may not exist. */
   async realPath(path: NativePath): Promise<NativePath> {
-    this.#judge({ links: 'follow', for: 'read' });
-    const shown = shownPath(path);
-    const way = this.#locate(namesOf(path));
-    if (way === undefined) {
-      throw new FileError('notFound', `"${shown}" is outside the folders this server serves`, { errno: 'ENOENT' });
-    }
+    const options = { links: 'follow', for: 'read' } as const;
+    this.#judge(path, options);
+    const roots = this.#heldRoots();
+    const leave = roots.use();
     try {
-      const arrival = await this.#descend(way, { links: 'follow', for: 'read' }, shown);
+      const arrival = await descend(wayTo(roots, path), descentOptions(roots, path, options));
       arrival.close();
       return absolutePath(arrival.names);
     } catch (error) {
-      throw fileErrorOf(error, shown);
+      throw fileErrorOf(error, shownPath(path));
+    } finally {
+      leave();
     }
   }
 
-  #judge(options: PlaceOptions): void {
-    if (this.#access === 'none') throw refused('this server does not serve files');
-    if (this.#access === 'read' && options.for === 'write') throw refused('this server serves files for reading only');
+  #judge(path: NativePath, options: PlaceOptions): void {
+    if (this.access === 'none') throw refused('this server does not serve files');
+    if (this.access === 'read' && options.for === 'write') throw refused('this server serves files for reading only');
+    if (options.links === 'refuse' && !isNormalized(path)) {
+      throw refused(`a path whose links are refused must be absolute and normalized, got "${shownPath(path)}"`);
+    }
   }
 
   #isPlain({ links, hold }: PlaceOptions): boolean {
-    if (this.#roots.length > 0) return false;
-    return (links !== 'refuse' && hold !== 'always') || !canHoldFolders();
+    return this.#roots === undefined && ((links !== 'refuse' && hold !== 'always') || !canHoldFolders);
   }
 
-  async #shortcut({ root, names }: Way, { links }: PlaceOptions): Promise<Pick<Arrival, 'fd' | 'name' | 'close'> | undefined> {
-    const name = names.at(-1);
-    if (name === undefined) return { fd: root.fd, name: '.', close: () => {} };
-    const fd = names.length === 1 ? root.fd : await this.#openParent(root, names.slice(0, -1), links);
-    if (fd === undefined) return undefined;
-    const close = (): void => (fd === root.fd ? undefined : closeSync(fd));
-    try {
-      if (links !== 'follow' || (await readLink(joinPath(folderPath(fd), name))) === undefined) return { fd, name, close };
-    } catch (error) {
-      close();
-      throw error;
-    }
-    close();
-    return undefined;
+  #heldRoots(): Roots {
+    return this.#roots ?? (this.#wholeTree ??= Roots.open(['/']));
   }
 
-  async #openParent(root: HeldRoot, names: readonly NativePath[], links: PlaceOptions['links']): Promise<number | undefined> {
-    return this.#openBeneath?.(root.fd, relativePath(names), links === 'refuse' ? 'refuse' : 'follow');
+  async #find(roots: Roots, path: NativePath, options: PlaceOptions): Promise<OpenedName> {
+    const way = wayTo(roots, path);
+    const direct = options.links === 'follow' ? undefined : await this.#openDirectly(way, options.links);
+    return direct ?? descend(way, descentOptions(roots, path, options));
   }
 
-  async #descend(way: Way, { links }: PlaceOptions, shown: string): Promise<Arrival> {
-    return descend(way, { links, shown, locate: (parts) => this.#locate(parts) });
+  /** By a single system call, where there is one. */
+  async #openDirectly({ root, names }: Way, links: 'parents' | 'refuse'): Promise<OpenedName | undefined> {
+    const name = names.at(-1) ?? '.';
+    if (names.length <= 1) return { fd: root.fd, name, close: () => {} };
+    if (this.#openat2 === 'avoid') return undefined;
+    this.#openBeneath ??= loadOpenBeneath();
+    const fd = await this.#openBeneath(root.fd, relativePath(names.slice(0, -1)), links);
+    return fd === undefined ? undefined : { fd, name, close: () => closeSync(fd) };
   }
+}
 
-  #locate(parts: readonly NativePath[]): Way | undefined {
-    return locate(this.#roots.length > 0 ? this.#roots : [(this.#wholeTree ??= holdRoot('/'))], parts);
-  }
+function wayTo(roots: Roots, path: NativePath): Way {
+  const way = roots.locate(namesOf(path));
+  if (way !== undefined) return way;
+  // Not refused: callers look for files such as .git in every folder up to the root of the file system.
+  throw new FileError('notFound', `"${shownPath(path)}" is outside the folders this server serves`, { errno: 'ENOENT' });
+}
+
+function descentOptions(roots: Roots, path: NativePath, { links }: PlaceOptions): DescentOptions {
+  return { links, shown: shownPath(path), locate: (parts) => roots.locate(parts) };
 }

@@ -2,6 +2,7 @@
 
 import { constants, existsSync } from 'node:fs';
 import { folderPath } from './descent.js';
+import { errnoOf } from './file-error.js';
 import { type NativePath, joinPath, namesOf, parentOf } from './native-path.js';
 import { shownPath } from './path-uri.js';
 
@@ -76,12 +77,18 @@ export function heldPlace(opened: OpenedName, shown: string): Place {
 }
 
 /** Whether an open folder has a path, by which node:fs acts relative to it. */
-export function canHoldFolders(): boolean {
-  holdsFolders ??= existsSync('/proc/self/fd');
-  return holdsFolders;
+export const canHoldFolders = existsSync('/proc/self/fd');
+
+/** Whether an act failed because there is a link at the place itself, which must not be followed. */
+export function isLinkAt({ path, openFlags }: Spot, error: unknown): boolean {
+  if (openFlags === 0 || !(error instanceof Error) || errnoOf(error) !== 'ELOOP') return false;
+  return 'path' in error && String(error.path) === String(path);
 }
 
-let holdsFolders: boolean | undefined;
+/** What opening a link with O_NOFOLLOW fails with, for calls that would not fail. */
+export function linkError({ path }: Spot): Error {
+  return Object.assign(new Error('ELOOP: too many symbolic links encountered, open'), { code: 'ELOOP', path });
+}
 
 /** macOS: opening fails if any component is a link. */
 const O_NOFOLLOW_ANY = 0x20000000;
