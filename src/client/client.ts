@@ -5,6 +5,7 @@ import {
   type EnvPolicy,
   type EnvironmentInfo,
   type Io,
+  type ListeningPort,
   type PreparedSpec,
   type ProcessStatus,
   asProcessId,
@@ -14,9 +15,13 @@ import { inheritance } from './environment.js';
 import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
 import { type ClientEvents, EventFeeds, type EventsOptions } from './event-feed.js';
 import type { ExecLink } from './exec-link.js';
+import { type Forward, type ForwardOptions, openForward } from './forward.js';
 import { startOptions } from './option-checks.js';
+import type { Platform } from './platform.js';
 import { ProcessHandle } from './process-handle.js';
+import { type PortEvent, PortFeed } from './port-feed.js';
 import { type RunOptions, type RunResult, runCommand } from './run.js';
+import { type RemoteAddress, type Tunnel, openTunnel } from './tunnel.js';
 
 export interface StartOptions {
   /** Program and arguments. Give this or `prepared`. */
@@ -78,15 +83,25 @@ export interface ListOptions {
   readonly scope?: 'session' | 'all';
 }
 
+export interface ClientOptions {
+  readonly clock?: Clock;
+  /** What the client can do on its own machine; absent in browsers. */
+  readonly platform?: Platform | undefined;
+}
+
 export class Client implements AsyncDisposable {
   readonly #link: ExecLink;
   readonly #clock: Clock;
+  readonly #platform: Platform | undefined;
   readonly #feeds: EventFeeds;
+  readonly #portFeed: PortFeed;
 
-  constructor(link: ExecLink, { clock = systemClock }: { readonly clock?: Clock } = {}) {
+  constructor(link: ExecLink, { clock = systemClock, platform }: ClientOptions = {}) {
     this.#link = link;
     this.#clock = clock;
+    this.#platform = platform;
     this.#feeds = new EventFeeds(link);
+    this.#portFeed = new PortFeed(link);
   }
 
   /** Rejects with `ExecError` spawnFailed when the command cannot run. */
@@ -156,6 +171,32 @@ export class Client implements AsyncDisposable {
    */
   events(options: EventsOptions = {}): ClientEvents {
     return this.#feeds.open(options);
+  }
+
+  /** The TCP ports on which programs of the server's machine listen, with the process behind each if it is one of the caller's. */
+  async ports(): Promise<ListeningPort[]> {
+    return (await this.#link.service['ports/list']({})).ports;
+  }
+
+  /**
+   * Which of the caller's processes listen: first those that do already, then every change. After a lost connection, and to a slow reader,
+   * it reports the differences. Leaving the loop stops it.
+   */
+  portEvents(): AsyncGenerator<PortEvent> {
+    return this.#portFeed.events();
+  }
+
+  /** Connects to a port or a Unix socket of the server's machine. The operator must have allowed it. */
+  openPort(to: RemoteAddress): Promise<Tunnel> {
+    return openTunnel(this.#link, to);
+  }
+
+  /**
+   * Listens on this machine and forwards every connection to a port or a Unix socket of the server's machine, which the operator must have
+   * allowed. Connections continue after a lost connection to the server as processes do.
+   */
+  forward(options: ForwardOptions): Promise<Forward> {
+    return openForward({ link: this.#link, platform: this.#platform }, options);
   }
 
   /** Shell and folders of the machine, and version of the server. */

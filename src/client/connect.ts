@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Channel } from '../rpc/channel.js';
 import { Client } from './client.js';
+import type { Platform } from './platform.js';
 import type { ConnectionState } from './reconnect.js';
 import { RemoteLink } from './remote-link.js';
 import type { TokenSource } from './token.js';
@@ -44,8 +45,8 @@ export interface Route {
   readonly closed?: () => Promise<unknown>;
 }
 
-/** Rejects when the server cannot be reached or does not answer in time. */
-export async function connectOver(route: Route, options: ConnectOptions = {}): Promise<Client> {
+/** Rejects when the server cannot be reached or does not answer in time. Without a platform, the client cannot use its own machine. */
+export async function connectOver(route: Route, options: ConnectOptions = {}, platform?: Platform): Promise<Client> {
   const clock = options.clock ?? systemClock;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const link = await RemoteLink.open({
@@ -58,5 +59,5 @@ export async function connectOver(route: Route, options: ConnectOptions = {}): P
     ...(options.onConnection === undefined ? {} : { onState: options.onConnection }),
     ...(route.closed === undefined ? {} : { closed: route.closed }),
   });
-  return new Client(link, { clock });
+  return new Client(link, { clock, platform });
 }

@@ -5,6 +5,7 @@ import { Token } from '../client/token.js';
 import type { Channel } from '../rpc/channel.js';
 import { ConnectError } from '../transport/connect-error.js';
 import { type ConnectEndpoint, parseConnectUrl } from '../transport/endpoint.js';
+import { nodePlatform } from './node-platform.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 
 /** Longest message accepted from a server: well under the longest string, and above any page of retained output that its limits allow. */
@@ -22,7 +23,7 @@ export interface NodeConnectOptions extends ConnectOptions {
 export async function connect(target: string | StreamPair | Channel, options: NodeConnectOptions = {}): Promise<Client> {
   if (typeof target !== 'string') {
     const channel = channelOver(target, { maxMessageBytes: receivedMessageBytes, clock: options.clock });
-    return connectOver({ open: async () => channel, again: 'impossible' }, options);
+    return connectOver({ open: async () => channel, again: 'impossible' }, options, nodePlatform);
   }
   const endpoint = parseConnectUrl(target);
   const timeoutMs = options.timeouts?.connectMs ?? defaultTimeouts.connectMs;
@@ -33,7 +34,7 @@ export async function connect(target: string | StreamPair | Channel, options: No
     return openChannel(endpoint, { headers, ca: options.ca, timeoutMs, maxMessageBytes: receivedMessageBytes });
   };
   const open = () => openWithToken(token, openWith);
-  return connectOver({ open, again: 'possible', isGone: isGoneAt[endpoint.kind] }, options);
+  return connectOver({ open, again: 'possible', isGone: isGoneAt[endpoint.kind] }, options, nodePlatform);
 }
 
 /** Tries the last token first; when it is refused, tries once more with a fresh one if that differs. */

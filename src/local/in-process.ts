@@ -9,6 +9,7 @@ import { silentMetrics } from '../server/metrics.js';
 import { Server, type ServerOptions } from '../server/server.js';
 import { anybody } from '../server/session-table.js';
 import { SessionWatch } from '../server/session-watch.js';
+import { nodePlatform } from './node-platform.js';
 
 /** Runs processes from within this program. Closing the client terminates all of them. */
 export function connectInProcess(options: ServerOptions = {}): Client {
@@ -77,6 +78,6 @@ export function connectInProcess(options: ServerOptions = {}): Client {
       ended: server.closed,
       close: () => server.close(),
     },
-    { clock: server.clock },
+    { clock: server.clock, platform: nodePlatform },
   );
 }

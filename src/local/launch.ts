@@ -6,6 +6,7 @@ import { type Client, type ConnectOptions, connectOver } from '../client/index.j
 import { CallTimeoutError } from '../rpc/rpc-error.js';
 import { StreamChannel } from '../transport/stream-channel.js';
 import { receivedMessageBytes } from './connect.js';
+import { nodePlatform } from './node-platform.js';
 
 export interface LaunchOptions extends Omit<ConnectOptions, 'token'> {
   readonly command: string;
@@ -41,7 +42,7 @@ export async function launchServer(options: LaunchOptions): Promise<Client> {
   const channel = new StreamChannel({ ...streams, peer: command, maxMessageBytes: receivedMessageBytes, clock });
   const launched = { server, exited, clock };
   const ended = channel.closed.then(async () => endServer(launched, endPatienceMs));
-  const opened = connectOver({ open: async () => channel, again: 'impossible', closed: () => ended }, connect);
+  const opened = connectOver({ open: async () => channel, again: 'impossible', closed: () => ended }, connect, nodePlatform);
   try {
     return await opened;
   } catch (cause) {
