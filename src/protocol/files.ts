@@ -10,13 +10,10 @@ const empty = optionalMembers({});
 const path = v.pipe(v.string(), v.description('Absolute path, or file: URI'));
 const kind = v.picklist(['file', 'directory', 'symlink', 'other']);
 const flag = v.nullish(v.boolean());
-const time = v.pipe(v.number(), v.description('Milliseconds since 1970, with fractions'));
+const time = v.pipe(v.number(), v.description('Milliseconds since 1970'));
 const permissions = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(0o7777));
 const sha256 = v.pipe(v.string(), v.description('In hexadecimal'));
-const problems = v.pipe(
-  v.array(v.object({ path: v.string(), problem: v.string() })),
-  v.description('At most 1 000; `skippedCount` counts all'),
-);
+const problems = v.array(v.object({ path: v.string(), problem: v.string() }));
 const after = v.pipe(
   v.nullish(v.string()),
   v.description('Continue after this name or relative path: `next` of the previous page'),
@@ -39,9 +36,15 @@ export const fileStatus = v.object({
 export type FileStatus = v.InferOutput<typeof fileStatus>;
 
 export const fileEntry = v.object({
-  name: v.pipe(v.string(), v.description('Not UTF-8: with replacement characters; `path` is exact')),
-  ...fileStatus.entries,
+  name: v.pipe(v.string(), v.description('If it is not UTF-8, with replacement characters; `path` is exact')),
+  path,
+  kind,
+  size: v.number(),
+  modifiedAtMs: time,
+  permissions,
+  target: v.pipe(v.optional(v.string()), v.description('What a symbolic link contains')),
 });
+export type FileEntry = v.InferOutput<typeof fileEntry>;
 
 /** What a file must still be for a write to happen. */
 const expected = v.pipe(
@@ -55,7 +58,7 @@ const treeResult = v.object({
   links: v.number(),
   bytes: v.pipe(v.number(), v.description('Content of the files')),
   sha256: v.pipe(sha256, v.description('Of the whole archive')),
-  skipped: problems,
+  skipped: v.pipe(problems, v.description('At most 100; `skippedCount` counts all')),
   skippedCount: v.number(),
 });
 export type TreeResult = v.InferOutput<typeof treeResult>;
@@ -90,10 +93,9 @@ export const fileRequests = {
       after,
       limit: pageLimit,
       maxDepth: v.pipe(v.nullish(limit), v.description('0: only the children of the folder')),
-      exclude: v.pipe(v.nullish(v.array(v.string())), v.description('Names or relative paths to leave out; * and ? match')),
     }),
     result: v.object({
-      entries: v.array(v.object({ relativePath: v.string(), ...fileEntry.entries })),
+      entries: v.array(v.object({ relativePath, ...fileEntry.entries })),
       errors: v.pipe(problems, v.description('Folders of this page that could not be read')),
       next,
     }),
@@ -217,7 +219,7 @@ export const fileRequests = {
     result: v.object({
       entries: v.array(
         v.object({
-          relativePath: v.string(),
+          relativePath,
           kind,
           size: v.number(),
           modifiedAtMs: time,

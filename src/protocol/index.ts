@@ -13,7 +13,7 @@ export {
   isAnyExecError,
   isExecError,
 } from './errors.js';
-export type { FileChange, FileStatus, TreeResult } from './files.js';
+export type { FileChange, FileEntry, FileStatus, TreeResult } from './files.js';
 export {
   type FlowFrame,
   decodeFlowFrame,

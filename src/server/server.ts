@@ -177,7 +177,7 @@ export class Server implements AsyncDisposable {
   async #close(): Promise<void> {
     await this.sessions.close();
     for (const connection of this.#connections) connection.close('the server is shutting down', 'goodbye');
-    await this.#backend.close();
+    await Promise.all([this.#backend.close(), this.machine.close()]);
     this.#closed.resolve(undefined);
   }
 }

@@ -20,7 +20,8 @@ const status: v.InferInput<(typeof requests)['files/stat']['result']> = {
   inode: '1:2',
 };
 const link: typeof status = { ...status, kind: 'symlink', createdAtMs: 1, target: 'b.txt' };
-const entry = { ...status, name: 'a.txt' };
+const entry = { name: 'a.txt', path, kind: 'file', size: 6, modifiedAtMs: 1, permissions: 0o644 } as const;
+const linkEntry = { ...entry, kind: 'symlink', target: 'b.txt' } as const;
 const tree = { files: 1, folders: 0, links: 0, bytes: 6, sha256, skipped: [], skippedCount: 0 };
 const skipped = { ...tree, skipped: [{ path: 'fifo', problem: 'a named pipe' }], skippedCount: 1 };
 const file = { path: uri, contents: '---\n' };
@@ -113,8 +114,8 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
   'files/stat params': [{ path }, { path: uri, followSymlinks: false }],
   'files/stat result': [status, link],
   'files/list params': [{ path }, { path, after: 'b', limit: 10 }],
-  'files/list result': [{ entries: [] }, { entries: [entry, { ...link, name: 'l' }], next: 'l' }],
-  'files/walk params': [{ path }, { path, after: 'b/c', limit: 10, maxDepth: 0, exclude: ['node_modules'] }],
+  'files/list result': [{ entries: [] }, { entries: [entry, linkEntry], next: 'l' }],
+  'files/walk params': [{ path }, { path, after: 'b/c', limit: 10, maxDepth: 0 }],
   'files/walk result': [
     { entries: [], errors: [] },
     { entries: [{ ...entry, relativePath: 'a.txt' }], errors: [{ path: 'b', problem: 'EACCES' }], next: 'a.txt' },

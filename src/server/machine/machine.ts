@@ -1,5 +1,7 @@
 // What an operator lets callers do on the server's machine besides running commands, and what all connections share for it.
 
+import type { ByteBudget, Paths } from '../../files/index.js';
+
 /** Which files callers may reach through the server's own methods. Commands are not affected, except that `roots` forbids them. */
 export interface FilePolicy {
   /** Folders that callers are confined to; everything when absent. Commands are refused then, because they could read anything. */
@@ -37,6 +39,14 @@ export interface MachineOptions {
   readonly limits: MachineLimits;
 }
 
+/** What the calls about files of all connections share. */
+export interface SharedFiles {
+  readonly paths: Paths;
+  /** For files that are read whole. */
+  readonly wholeReads: ByteBudget;
+  close(): Promise<void>;
+}
+
 /** One per server. */
 export class Machine {
   readonly files: FilePolicy;
@@ -45,10 +55,31 @@ export class Machine {
   /** For the metrics: counted by the groups of calls that open them. */
   openHandles = 0;
   openWatches = 0;
+  #shared: Promise<SharedFiles> | undefined;
 
   constructor({ files, network, limits }: MachineOptions) {
     this.files = files;
     this.network = network;
     this.limits = limits;
   }
+
+  /** Loads the code for files, and opens the roots. Rejects if a root is missing, or if this machine cannot confine callers. */
+  shared(): Promise<SharedFiles> {
+    this.#shared ??= openShared(this);
+    return this.#shared;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#shared?.catch(() => undefined))?.close();
+  }
+}
+
+async function openShared({ files, limits }: Machine): Promise<SharedFiles> {
+  const { ByteBudget, Paths } = await import('../../files/index.js');
+  const paths = Paths.open(files);
+  return {
+    paths,
+    wholeReads: new ByteBudget(limits.wholeReadBytes),
+    close: async () => paths.close(),
+  };
 }
