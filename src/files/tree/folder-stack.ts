@@ -1,0 +1,167 @@
+// The folders that lead to the place where a tree is being unpacked, held open. Each is opened relative to the one above it, and a link is
+// never followed: neither one of the archive nor one that was there before.
+
+import { fchmodSync, fchownSync, fstatSync, futimesSync, mkdirSync } from 'node:fs';
+import { FileError, errnoOf, refused } from '../file-error.js';
+import { type OpenedFolder, shownKey } from '../opened-folder.js';
+import { secondsOf } from './modified-time.js';
+import type { ArchivedEntry } from './tar-reader.js';
+import { deepestTree } from './opened-walk.js';
+
+/** `own`: everything belongs to the user of this program. `archived`: to the user and group that the archive names. */
+export type Owners = 'own' | 'archived';
+
+type Metadata = Pick<ArchivedEntry, 'mode' | 'uid' | 'gid' | 'modifiedAtUs'>;
+
+interface Frame {
+  readonly folder: OpenedFolder;
+  readonly name: string;
+  /** Set when the folder is left, since each new entry changes its time, and its mode may forbid new ones. */
+  metadata: Metadata | undefined;
+}
+
+export class FolderStack {
+  readonly #root: OpenedFolder;
+  readonly #owners: Owners;
+  readonly #frames: Frame[] = [];
+  #path: string = '';
+
+  /** Closes the root too. */
+  constructor(root: OpenedFolder, owners: Owners) {
+    this.#root = root;
+    this.#owners = owners;
+  }
+
+  /** The folder with this path, '' for the root. Missing ones are made. It is open until another path is asked for. */
+  at(path: string): OpenedFolder {
+    if (path !== this.#path) this.#move(namesIn(path));
+    this.#path = path;
+    return this.#top();
+  }
+
+  /** Makes a folder, unless it is there, and goes to it. */
+  make(path: string, metadata: Metadata): void {
+    const { folder, name } = parted(path);
+    const parent = this.at(folder);
+    this.#makeUnlessThere(parent, { name, mode: metadata.mode });
+    this.at(path);
+    const frame = this.#frames.at(-1);
+    if (frame !== undefined) frame.metadata = { ...metadata, mode: grantedMode(metadata.mode, this.#owners) };
+  }
+
+  /** Opens the folder with this path beside the stack. It must exist; the caller closes it. */
+  openBeside(path: string): OpenedFolder {
+    let folder = this.#root.openFolder('.');
+    for (const name of namesIn(path)) {
+      const parent = folder;
+      try {
+        folder = openNext(parent, name);
+      } finally {
+        parent.close();
+      }
+    }
+    return folder;
+  }
+
+  /** Leaves all folders, so that they have their modes and times. */
+  finish(): void {
+    while (this.#frames.length > 0) this.#leave();
+  }
+
+  close(): void {
+    for (const { folder } of this.#frames.splice(0)) folder.close();
+    this.#root.close();
+  }
+
+  #top(): OpenedFolder {
+    return this.#frames.at(-1)?.folder ?? this.#root;
+  }
+
+  #move(names: readonly string[]): void {
+    const shared = this.#frames.findIndex(({ name }, index) => name !== names[index]);
+    for (let left = shared < 0 ? 0 : this.#frames.length - shared; left > 0; left -= 1) this.#leave();
+    for (const name of names.slice(this.#frames.length)) this.#enter(name);
+  }
+
+  #enter(name: string): void {
+    const parent = this.#top();
+    let folder: OpenedFolder;
+    try {
+      folder = openNext(parent, name);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      this.#makeUnlessThere(parent, { name, mode: 0o777 });
+      folder = openNext(parent, name);
+    }
+    this.#frames.push({ name, folder, metadata: undefined });
+  }
+
+  #makeUnlessThere(parent: OpenedFolder, { name, mode }: { name: string; mode: number }): void {
+    try {
+      // Its owner can write into it until it is complete; nobody else gets more than the archive says.
+      mkdirSync(parent.pathOf(name), (mode & 0o777) | 0o700);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+    }
+  }
+
+  #leave(): void {
+    const frame = this.#frames.pop();
+    if (frame === undefined) return;
+    this.#path = this.#frames.map(({ name }) => name).join('/');
+    try {
+      if (frame.metadata === undefined) return;
+      // A folder has its group, and the bit that passes it on (setgid), from the folder above it.
+      const special = this.#owners === 'own' ? fstatSync(frame.folder.fd).mode & 0o7000 : 0;
+      setMetadata(frame.folder.fd, { ...frame.metadata, mode: frame.metadata.mode | special }, this.#owners);
+    } finally {
+      frame.folder.close();
+    }
+  }
+}
+
+function openNext(parent: OpenedFolder, name: string): OpenedFolder {
+  try {
+    return parent.openFolder(name);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno !== 'ENOTDIR' && errno !== 'ELOOP') throw error;
+    throw new FileError('refused', `"${shownKey(name)}" is not a folder at the destination`, { errno, cause: error });
+  }
+}
+
+/** Without the archived owner, the bits that would grant the rights of another one (setuid, setgid) are left out. */
+export function grantedMode(mode: number, owners: Owners): number {
+  return owners === 'archived' ? mode : mode & 0o777;
+}
+
+export function setMetadata(fd: number, { mode, uid, gid, modifiedAtUs }: Metadata, owners: Owners): void {
+  if (owners === 'archived') fchownSync(fd, uid, gid);
+  fchmodSync(fd, mode);
+  futimesSync(fd, secondsOf(modifiedAtUs), secondsOf(modifiedAtUs));
+}
+
+/** The parts of a path without a slash at its end; `folder` is '' at the root. */
+export function parted(path: string): { readonly folder: string; readonly name: string } {
+  const slash = path.lastIndexOf('/');
+  return { folder: slash < 0 ? '' : path.slice(0, slash), name: path.slice(slash + 1) };
+}
+
+/** An archive's path without `.` and doubled slashes; '' is the tree itself. Refuses whatever could lead out of it. */
+export function pathBelow(archived: string): string {
+  if (isPlain.test(archived)) return archived;
+  if (archived.startsWith('/')) throw refused(`the archive has an absolute path: "${shownKey(archived)}"`);
+  const names = archived.split('/').filter((name) => name !== '' && name !== '.');
+  if (names.includes('..')) throw refused(`the archive has a path with "..": "${shownKey(archived)}"`);
+  if (archived.includes('\0')) throw refused(`the archive has a path with a NUL character: "${shownKey(archived)}"`);
+  return names.join('/');
+}
+
+/** Most paths need no second look: no name begins with a dot, and there are no empty names. */
+const isPlain = /^[^./\0][^/\0]*(?:\/[^./\0][^/\0]*)*$/;
+
+function namesIn(path: string): readonly string[] {
+  const names = path === '' ? [] : path.split('/');
+  if (names.length > deepestTree) throw refused(`the tree is deeper than ${deepestTree} folders`);
+  return names;
+}

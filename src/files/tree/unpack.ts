@@ -1,0 +1,193 @@
+// Unpacks a tar archive below a folder, and never outside it. A file appears under its name when it is complete: after a transfer that
+// stopped in the middle, or a kill, each file is whole, the old one or the new one.
+
+import { mkdirSync, writeSync } from 'node:fs';
+import { errnoOf, fileErrorOf, namingPath, refused } from '../file-error.js';
+import { writeAll } from '../fs-calls.js';
+import { shownKey } from '../opened-folder.js';
+import { StagedFile, type StagingOptions } from '../staged-file.js';
+import { ArchiveBytes } from './archive-bytes.js';
+import { FolderStack, type Owners, grantedMode, parted, pathBelow, setMetadata } from './folder-stack.js';
+import { makeHardLink, makeLink } from './link-entries.js';
+import { smallFile } from './pack.js';
+import type { Spot } from '../place.js';
+import { Slice } from './slice.js';
+import { paddingOf } from './tar-format.js';
+import { type ArchivedEntry, TarReader, malformed } from './tar-reader.js';
+import { type TreeProgress, type TreeResult, TreeTally } from './tree-result.js';
+import { openTree } from './opened-walk.js';
+
+export interface UnpackOptions {
+  /** `own` unless said otherwise. */
+  readonly owners?: Owners | undefined;
+  readonly staging?: StagingOptions | undefined;
+  /** Called for each chunk. */
+  readonly onProgress?: ((progress: TreeProgress) => void) | undefined;
+  /** Checked between entries and chunks; it does not end the wait for a chunk. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes the destination unless it exists. What is in it stays, except for files and links that the archive replaces; modes and times of
+ * its folders become those of the archive. Fails if the archive ends before its end mark. Keeps the memory of a chunk until it is written.
+ */
+export async function unpackTree(
+  destination: Spot,
+  chunks: AsyncIterable<Uint8Array>,
+  options: UnpackOptions = {},
+): Promise<TreeResult> {
+  const tally = new TreeTally();
+  const bytes = new ArchiveBytes(chunks, (chunk) => {
+    tally.hash(chunk);
+    options.onProgress?.(tally.progress());
+  });
+  try {
+    const folders = new FolderStack(openDestination(destination), options.owners ?? 'own');
+    try {
+      await unpackEntries({ bytes, folders, tally, options });
+      folders.finish();
+    } finally {
+      folders.close();
+    }
+    while ((await bytes.more()) === 'more') bytes.discard();
+    return tally.result();
+  } finally {
+    await bytes.close();
+  }
+}
+
+interface Unpacking {
+  readonly bytes: ArchiveBytes;
+  readonly folders: FolderStack;
+  readonly tally: TreeTally;
+  readonly options: UnpackOptions;
+}
+
+async function unpackEntries(unpacking: Unpacking): Promise<void> {
+  const { bytes, tally, options } = unpacking;
+  const slice = new Slice();
+  const reader = new TarReader(bytes);
+  for (;;) {
+    options.signal?.throwIfAborted();
+    if (slice.isOver()) await slice.next();
+    const entry = reader.next();
+    if (entry === 'end') return;
+    if (entry === 'more') {
+      await moreOf(bytes);
+      continue;
+    }
+    const path = pathBelow(entry.path);
+    tally.path = path;
+    if (entry.kind !== 'file') {
+      named(path, () => placeEntry(unpacking, { ...entry, path }));
+      await skip(bytes, entry.size + paddingOf(entry.size));
+    } else if (entry.size <= smallFile) {
+      let contents = bytes.take(entry.size + paddingOf(entry.size));
+      for (; contents === undefined; contents = bytes.take(entry.size + paddingOf(entry.size))) await moreOf(bytes);
+      const whole = contents.subarray(0, entry.size);
+      named(path, () => writeSmall(unpacking, { ...entry, path }, whole));
+    } else {
+      await writeLarge(unpacking, { ...entry, path });
+      await skip(bytes, paddingOf(entry.size));
+    }
+  }
+}
+
+function writeSmall(unpacking: Unpacking, entry: ArchivedEntry, contents: Buffer): void {
+  const staged = stage(unpacking, entry);
+  try {
+    for (let at = 0; at < contents.length;) at += writeSync(staged.fd, contents, at);
+    publish(unpacking, entry, staged);
+  } finally {
+    staged.close();
+  }
+  unpacking.tally.bytes += contents.length;
+}
+
+async function writeLarge(unpacking: Unpacking, entry: ArchivedEntry): Promise<void> {
+  const { bytes, tally, options } = unpacking;
+  const staged = named(entry.path, () => stage(unpacking, entry));
+  try {
+    for (let left = entry.size; left > 0;) {
+      options.signal?.throwIfAborted();
+      const piece = bytes.takeSome(left);
+      if (piece.length === 0) await moreOf(bytes);
+      await namingPath(shownKey(entry.path), async () => writeAll(staged.fd, piece, null));
+      left -= piece.length;
+      tally.bytes += piece.length;
+    }
+    named(entry.path, () => publish(unpacking, entry, staged));
+  } finally {
+    staged.close();
+  }
+}
+
+/** The caller closes it before the folder changes. */
+function stage({ folders, options }: Unpacking, entry: ArchivedEntry): StagedFile {
+  const { folder, name } = parted(entry.path);
+  if (name === '') throw refused('the archive has a file in the place of the tree itself');
+  return StagedFile.open(folders.at(folder), name, { ...options.staging, mode: 0o600 });
+}
+
+function publish({ options, tally }: Unpacking, entry: ArchivedEntry, staged: StagedFile): void {
+  const owners = options.owners ?? 'own';
+  setMetadata(staged.fd, { ...entry, mode: grantedMode(entry.mode, owners) }, owners);
+  staged.publish(parted(entry.path).name, 'replace');
+  tally.files += 1;
+}
+
+function placeEntry({ folders, options, tally }: Unpacking, entry: ArchivedEntry): void {
+  switch (entry.kind) {
+    case 'file':
+      return; // the caller's
+    case 'folder':
+      if (entry.path === '') return;
+      folders.make(entry.path, entry);
+      tally.folders += 1;
+      return;
+    case 'link':
+      makeLink(folders, entry, options);
+      tally.links += 1;
+      return;
+    case 'hardLink':
+      makeHardLink(folders, entry, options);
+      tally.files += 1;
+      return;
+    case 'fifo':
+    case 'device':
+      tally.skip(entry.path, entry.kind);
+      return;
+    case 'unknown':
+      tally.skip(entry.path, 'unknown kind of entry');
+  }
+}
+
+async function skip(bytes: ArchiveBytes, count: number): Promise<void> {
+  for (let left = count; left > 0;) {
+    const { length } = bytes.takeSome(left);
+    if (length === 0) await moreOf(bytes);
+    left -= length;
+  }
+}
+
+async function moreOf(bytes: ArchiveBytes): Promise<void> {
+  if ((await bytes.more()) === 'ended') throw malformed('ends too early: its end mark is missing');
+}
+
+/** Errors name the entry. */
+function named<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw fileErrorOf(error, shownKey(path));
+  }
+}
+
+function openDestination(destination: Spot): ReturnType<typeof openTree> {
+  try {
+    mkdirSync(destination.path);
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw fileErrorOf(error, destination.shown);
+  }
+  return openTree(destination);
+}
