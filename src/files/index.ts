@@ -13,9 +13,9 @@ export {
   readDirectoryWithinLimit,
 } from './list-folder.js';
 export { type MakeDirectoryOptions, type MakeTemporaryOptions, makeDirectory, makeTemporary } from './make.js';
-export { type FileKind, type Metadata, canonicalise, metadata } from './metadata.js';
+export { type FileKind, type Metadata, canonicalise, metadata, metadataOf } from './metadata.js';
 export { type MoveOptions, type Moved, move } from './move.js';
-export { type NativePath, joinPath } from './native-path.js';
+export { type NativePath, joinPath, namesOf, namesBelow, splitPath } from './native-path.js';
 export { OpenFile, type OpenFileOptions } from './open-file.js';
 export { pathFromUri, pathFromUser, shownPath, uriOfPath } from './path-uri.js';
 export { type Access, Paths, type PathsOptions } from './paths.js';
@@ -25,3 +25,8 @@ export { type RemoveOptions, remove } from './remove.js';
 export { type WalkOptions, type WalkOutcome, walk } from './walk.js';
 export { type TreeEntry, type TreePage, type WalkTreeOptions, walkTree } from './walk-tree.js';
 export { type WriteFileOptions, writeInPlace } from './write-file.js';
+export { type PackOptions, packTree } from './tree/pack.js';
+export type { TreeProgress, TreeResult } from './tree/tree-result.js';
+export { type UnpackOptions, unpackTree } from './tree/unpack.js';
+export type { FileWatch, WatchBatch } from './watch/file-watch.js';
+export { FileWatches } from './watch/file-watches.js';

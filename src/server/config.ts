@@ -92,8 +92,8 @@ export const defaultLimits: ServerLimits = {
   /** Codex's limit. */
   maxFileHandles: 128,
   maxFileWatches: 64,
-  /** A large repository with its dependencies. The kernel's own limit is often lower. */
-  maxWatchedFolders: 65_536,
+  /** A large repository with its packages has 10 000 to 20 000. The kernel has its own limit for all programs of the user. */
+  maxWatchedFolders: 32_768,
   /** The largest file that can be read whole, once. */
   wholeReadBytes: 512 * mib,
   /** Codex's client opens one or two per MCP server. */

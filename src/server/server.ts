@@ -70,7 +70,7 @@ export class Server implements AsyncDisposable {
     const sandbox = new Sandbox({ env: surroundings.env, hidden: options.hiddenPaths ?? [], sharesNetwork, clock });
     this.clock = clock;
     this.limits = limits;
-    this.machine = new Machine({ files: options.files ?? {}, network: options.network ?? {}, limits });
+    this.machine = new Machine({ files: options.files ?? {}, network: options.network ?? {}, limits, clock });
     this.#backend = backend;
     this.#metrics = options.metrics ?? silentMetrics;
     this.#logger = logger;

@@ -1,7 +1,7 @@
 // Environment policy + overlay -> the child's exact environment. Pure: the parent's variables are a parameter.
 
 import { type EnvPolicy, execError } from '../../protocol/index.js';
-import { comparisonBound, globMatcher, mostComparisons } from './glob.js';
+import { comparisonBound, globMatcher, mostComparisons } from '../../base/glob.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -1,9 +1,14 @@
 // The calls behind `client.files`: reads parameters, calls the files layer, and describes what it returns. Content goes through flows.
 
 import { tmpdir } from 'node:os';
+import { globMatcher } from '../../base/glob.js';
 import {
+  FileError,
+  type NativePath,
   OpenFile,
+  type TreeResult as Packed,
   copy,
+  digestTree,
   joinPath,
   listFolder,
   makeDirectory,
@@ -11,18 +16,23 @@ import {
   metadata,
   metadataOf,
   move,
+  packTree,
   pathFromUser,
+  relativePath,
   remove,
   shownPath,
+  splitPath,
+  unpackTree,
   walkTree,
 } from '../../files/index.js';
-import type { Params, Result } from '../../protocol/index.js';
-import type { Flow } from '../../rpc/flow.js';
+import type { TreeResult } from '../../protocol/index.js';
 import type { CallContext, CallGroup, FlowHandlersOf, HandlersOf, MethodsOf } from './call-group.js';
-import { entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
+import { digestOf, entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
 import { withFileFailures } from './file-failure.js';
 import type { SharedFiles } from './machine.js';
-import { sendFile } from './send-file.js';
+import { type Range, sendFile } from './send-file.js';
+import { Watching } from './watching.js';
+import { writeFile } from './write-file.js';
 
 type Calls = HandlersOf<MethodsOf<'files'>>;
 type FlowCalls = FlowHandlersOf<'files/read' | 'files/write' | 'files/download' | 'files/upload'>;
@@ -32,14 +42,15 @@ const mostEntries = 4_096;
 
 export async function createFileCalls(context: CallContext): Promise<CallGroup<MethodsOf<'files'>>> {
   const shared = await context.machine.shared();
+  const watching = new Watching(context, shared);
   return {
-    calls: withFileFailures(callsOn(shared)),
+    calls: withFileFailures(callsOn(shared, watching)),
     flowCalls: withFileFailures(flowCallsOn(shared)),
-    end: () => {},
+    end: () => watching.end(),
   };
 }
 
-function callsOn({ paths }: SharedFiles): Calls {
+function callsOn({ paths }: SharedFiles, watching: Watching): Calls {
   return {
     'files/stat': async ({ path: given, followSymlinks }) => {
       const path = pathFromUser(given);
@@ -62,7 +73,7 @@ function callsOn({ paths }: SharedFiles): Calls {
       return {
         entries: page.entries.map(({ path: relative, ...entry }) => ({
           relativePath: relativeText(relative),
-          ...entryOf(joinPath(folder, relative), { ...entry, name: nameOf(relative) }),
+          ...entryOf(joinPath(folder, relative), { ...entry, name: splitPath(relative).at(-1) ?? relative }),
         })),
         errors: page.errors.map(({ path: relative, message }) => ({ path: shownPath(joinPath(folder, relative)), problem: message })),
         ...(page.next === undefined ? {} : { next: relativeText(page.next) }),
@@ -82,7 +93,16 @@ function callsOn({ paths }: SharedFiles): Calls {
     'files/move': async ({ from, to, overwrite }) =>
       move(paths, { from: pathFromUser(from), to: pathFromUser(to), existing: overwrite === false ? 'refuse' : 'replace' }),
 
-    'files/remove': async ({ path, recursive, force }) => removeAt(paths, { path, recursive, force }),
+    'files/remove': async ({ path, recursive, force }) => {
+      const contents = recursive === true ? 'remove' : 'refuse';
+      try {
+        await remove(paths, pathFromUser(path), { contents, absent: 'refuse', links: 'follow' });
+        return { removed: true };
+      } catch (error) {
+        if (force === true && error instanceof FileError && error.kind === 'notFound') return { removed: false };
+        throw error;
+      }
+    },
 
     'files/makeDirectory': async ({ path, recursive, permissions }) => {
       const mode = permissions === undefined || permissions === null ? {} : { mode: permissions };
@@ -99,5 +119,90 @@ function callsOn({ paths }: SharedFiles): Calls {
       const made = await makeTemporary(paths, { kind, parent: folder, ...(typeof prefix === 'string' ? { prefix } : {}) });
       return { path: shownPath(made) };
     },
+
+    'files/digest': async ({ path, after, limit }) => {
+      const { entries, next } = await digestTree(paths, pathFromUser(path), pageOf(after, limit));
+      return { entries: entries.map(digestOf), ...(next === undefined ? {} : { next: relativeText(next) }) };
+    },
+
+    'files/watch': async (params) => watching.watch(params),
+
+    'files/unwatch': async ({ watchId }) => {
+      watching.unwatch(watchId);
+      return {};
+    },
   };
+}
+
+function flowCallsOn(shared: SharedFiles): FlowCalls {
+  const { paths } = shared;
+  return {
+    'files/read': async ({ path: given, offset, length }, flow) => {
+      flow.end(); // nothing is expected from the client
+      const path = pathFromUser(given);
+      const file = await OpenFile.open(paths, path, { mode: 'read', links: 'follow' });
+      const range = rangeOf(file.stats.size, offset ?? 0, length ?? Infinity);
+      void sendFile(file, flow, range);
+      return {
+        status: statusOf(path, metadataOf(file.stats)),
+        ...(range.promised === undefined ? {} : { length: range.promised }),
+      };
+    },
+
+    'files/write': async (params, flow) => writeFile(shared, params, flow),
+
+    'files/download': async ({ path, exclude, only }, flow) => {
+      const excluded = exclusionOf(exclude ?? [], only ?? undefined);
+      return paths.using(pathFromUser(path), { links: 'follow', for: 'read', hold: 'always' }, async (place) => {
+        const chunks = packTree(place, { exclude: excluded });
+        for (let chunk = await chunks.next(); ; chunk = await chunks.next()) {
+          if (chunk.done === true) {
+            flow.end();
+            return treeResultOf(chunk.value);
+          }
+          await flow.write(chunk.value);
+        }
+      });
+    },
+
+    'files/upload': async ({ path }, flow) =>
+      paths.using(pathFromUser(path), { links: 'follow', for: 'write', hold: 'always' }, async (place) => {
+        const result = await unpackTree(place, flow);
+        flow.end();
+        return treeResultOf(result);
+      }),
+  };
+}
+
+function pageOf(after: string | null | undefined, limit: number | null | undefined): { after?: NativePath; limit: number } {
+  return {
+    ...(after === undefined || after === null ? {} : { after: relativeFrom(after) }),
+    limit: Math.max(1, Math.min(limit ?? mostEntries, mostEntries)),
+  };
+}
+
+/** A file without a size, such as those in /proc, is read to its end. */
+function rangeOf(size: number, offset: number, most: number): Range {
+  const promised = size === 0 ? undefined : Math.max(0, Math.min(most, size - offset));
+  return { offset, most: promised ?? most, promised };
+}
+
+/** Leaves out what matches one of the patterns, as a name or as a relative path, and, with `only`, all but those paths and their parents. */
+function exclusionOf(patterns: readonly string[], only: readonly string[] | undefined): (path: NativePath) => boolean {
+  const matches = globMatcher(patterns, 'exactCase');
+  const wanted = only === undefined ? undefined : new Set(only.flatMap(withParents));
+  return (path) => {
+    const text = relativeText(path);
+    return matches(text) || matches(relativeText(splitPath(path).at(-1) ?? '')) || wanted?.has(text) === false;
+  };
+}
+
+function withParents(text: string): string[] {
+  const names = splitPath(relativeFrom(text));
+  return names.map((_, index) => relativeText(relativePath(names.slice(0, index + 1))));
+}
+
+function treeResultOf({ files, folders, links, bytes, sha256, skipped, skippedCount }: Packed): TreeResult {
+  const named = skipped.map(({ path, reason }) => ({ path: relativeText(path), problem: reason }));
+  return { files, folders, links, bytes, sha256, skipped: named, skippedCount };
 }

@@ -42,8 +42,3 @@ export function relativeText(path: NativePath): string {
 export function relativeFrom(text: string): NativePath {
   return text.startsWith(opaqueMark) ? Buffer.from(text.slice(opaqueMark.length), 'base64url') : text;
 }
-
-/** The path of an entry below a folder. */
-export function below(folder: NativePath, relative: NativePath): NativePath {
-  return joinPath(folder, relative);
-}

@@ -1,6 +1,7 @@
 // What an operator lets callers do on the server's machine besides running commands, and what all connections share for it.
 
-import type { ByteBudget, Paths } from '../../files/index.js';
+import type { Clock } from '../../base/clock.js';
+import type { ByteBudget, FileWatches, Paths } from '../../files/index.js';
 
 /** Which files callers may reach through the server's own methods. Commands are not affected, except that `roots` forbids them. */
 export interface FilePolicy {
@@ -37,6 +38,7 @@ export interface MachineOptions {
   readonly files: FilePolicy;
   readonly network: NetworkPolicy;
   readonly limits: MachineLimits;
+  readonly clock: Clock;
 }
 
 /** What the calls about files of all connections share. */
@@ -44,6 +46,7 @@ export interface SharedFiles {
   readonly paths: Paths;
   /** For files that are read whole. */
   readonly wholeReads: ByteBudget;
+  readonly watches: FileWatches;
   close(): Promise<void>;
 }
 
@@ -55,12 +58,14 @@ export class Machine {
   /** For the metrics: counted by the groups of calls that open them. */
   openHandles = 0;
   openWatches = 0;
+  readonly clock: Clock;
   #shared: Promise<SharedFiles> | undefined;
 
-  constructor({ files, network, limits }: MachineOptions) {
+  constructor({ files, network, limits, clock }: MachineOptions) {
     this.files = files;
     this.network = network;
     this.limits = limits;
+    this.clock = clock;
   }
 
   /** Loads the code for files, and opens the roots. Rejects if a root is missing, or if this machine cannot confine callers. */
@@ -74,12 +79,17 @@ export class Machine {
   }
 }
 
-async function openShared({ files, limits }: Machine): Promise<SharedFiles> {
-  const { ByteBudget, Paths } = await import('../../files/index.js');
+async function openShared({ files, limits, clock }: Machine): Promise<SharedFiles> {
+  const { ByteBudget, FileWatches, Paths } = await import('../../files/index.js');
   const paths = Paths.open(files);
+  const watches = new FileWatches({ clock, limits: { folders: limits.maxWatchedFolders } });
   return {
     paths,
     wholeReads: new ByteBudget(limits.wholeReadBytes),
-    close: async () => paths.close(),
+    watches,
+    close: async () => {
+      watches.close();
+      paths.close();
+    },
   };
 }

@@ -6,15 +6,17 @@ import type { Flow } from '../../rpc/flow.js';
 /** Read at once: large enough that the disk is not the bottleneck, and small beside the window. */
 const blockBytes = 256 * 1024;
 
-/** `length` undefined: to the end, wherever that is; for files such as those in /proc, whose size is not known. */
 export interface Range {
   readonly offset: number;
-  readonly length: number | undefined;
+  /** Bytes to send at most. */
+  readonly most: number;
+  /** Bytes that the caller was promised; undefined for files such as those in /proc, whose size only reading tells. */
+  readonly promised: number | undefined;
 }
 
 /** Closes the file. Resets the flow when the file turns out to be shorter than promised: a reader must not take it for the whole. */
-export async function sendFile(file: OpenFile, flow: Flow, { offset, length }: Range): Promise<void> {
-  const end = length === undefined ? Infinity : offset + length;
+export async function sendFile(file: OpenFile, flow: Flow, { offset, most, promised }: Range): Promise<void> {
+  const end = offset + most;
   const readAt = async (at: number): Promise<Uint8Array> => file.readAt(at, Math.min(blockBytes, end - at));
   try {
     let at = offset;
@@ -25,7 +27,7 @@ export async function sendFile(file: OpenFile, flow: Flow, { offset, length }: R
       await flow.write(block);
       block = await next;
     }
-    if (length !== undefined && at < end) throw new FileError('failed', `"${file.shown}" became shorter while it was read`);
+    if (promised !== undefined && at < offset + promised) throw new FileError('failed', `"${file.shown}" became shorter while it was read`);
     flow.end();
   } catch (error) {
     flow.reset(error instanceof Error ? error.message : String(error));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { comparisonBound, globMatcher } from '#src/process/start/glob.js';
+import { comparisonBound, globMatcher } from '#src/base/glob.js';
 
 describe('a glob', () => {
   test('matches what its regular expression matches', () => {

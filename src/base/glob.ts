@@ -1,4 +1,4 @@
-// Case-insensitive globs: `*` matches any run of characters, `?` exactly one. Matched by hand, because a regular expression built from a
+// Globs: `*` matches any run of characters, `?` exactly one. Matched by hand, because a regular expression built from a
 // caller's `*a*a*a*b` takes exponential time.
 
 /**
@@ -13,11 +13,12 @@ export function comparisonBound(globs: readonly string[], names: readonly string
 }
 
 /** Returns a function that tells whether a whole name matches one of the globs. */
-export function globMatcher(globs: readonly string[]): (name: string) => boolean {
-  const folded = globs.map((glob) => glob.toLowerCase());
+export function globMatcher(globs: readonly string[], letters: 'anyCase' | 'exactCase' = 'anyCase'): (name: string) => boolean {
+  const folded = (text: string): string => (letters === 'anyCase' ? text.toLowerCase() : text);
+  const foldedGlobs = globs.map(folded);
   return (name) => {
-    const foldedName = name.toLowerCase();
-    return folded.some((glob) => matches(glob, foldedName));
+    const foldedName = folded(name);
+    return foldedGlobs.some((glob) => matches(glob, foldedName));
   };
 }
 
