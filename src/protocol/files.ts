@@ -14,11 +14,9 @@ const time = v.pipe(v.number(), v.description('Milliseconds since 1970'));
 const permissions = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(0o7777));
 const sha256 = v.pipe(v.string(), v.description('In hexadecimal'));
 const problems = v.array(v.object({ path: v.string(), problem: v.string() }));
-const after = v.pipe(
-  v.nullish(v.string()),
-  v.description('Continue after this name or relative path: `next` of the previous page'),
-);
-const next = v.pipe(v.optional(v.string()), v.description('There is more after this'));
+const relativePath = v.pipe(v.string(), v.description('If it is not UTF-8: NUL, and its bytes in base64url'));
+const after = v.pipe(v.nullish(v.string()), v.description('`next` of the previous page: continue there'));
+const next = v.pipe(v.optional(v.string()), v.description('`after` for the next page; absent at the end'));
 const pageLimit = v.pipe(v.nullish(limit), v.description('Entries per page, at most and by default 4 096'));
 
 export const fileStatus = v.object({

@@ -36,7 +36,7 @@ export async function openFolder(
     throw error;
   }
   try {
-    const ownPath = canHoldFolders() ? folderPath(fd) : path;
+    const ownPath = canHoldFolders ? folderPath(fd) : path;
     const stats = await statOf(fd);
     const isAllowed = isInside === undefined || isInside(await realPath(ownPath));
     if (isAllowed && stats.nlink > 0) return new OpenedFolder(fd, ownPath, factsOf(stats));
@@ -49,7 +49,7 @@ export async function openFolder(
 }
 
 async function realPath(path: NativePath): Promise<Buffer> {
-  return canHoldFolders() ? readlink(path, { encoding: 'buffer' }) : realpath(path, { encoding: 'buffer' });
+  return canHoldFolders ? readlink(path, { encoding: 'buffer' }) : realpath(path, { encoding: 'buffer' });
 }
 
 const statOf: (fd: number) => Promise<Stats> = promisify(fstat);

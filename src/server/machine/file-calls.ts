@@ -8,7 +8,6 @@ import {
   OpenFile,
   type TreeResult as Packed,
   copy,
-  digestTree,
   joinPath,
   listFolder,
   makeDirectory,
@@ -27,7 +26,7 @@ import {
 } from '../../files/index.js';
 import type { TreeResult } from '../../protocol/index.js';
 import type { CallContext, CallGroup, FlowHandlersOf, HandlersOf, MethodsOf } from './call-group.js';
-import { digestOf, entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
+import { entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
 import { withFileFailures } from './file-failure.js';
 import type { SharedFiles } from './machine.js';
 import { type Range, sendFile } from './send-file.js';
@@ -75,7 +74,10 @@ function callsOn({ paths }: SharedFiles, watching: Watching): Calls {
           relativePath: relativeText(relative),
           ...entryOf(joinPath(folder, relative), { ...entry, name: splitPath(relative).at(-1) ?? relative }),
         })),
-        errors: page.errors.map(({ path: relative, message }) => ({ path: shownPath(joinPath(folder, relative)), problem: message })),
+        errors: page.errors.map(({ path: relative, message }) => ({
+          path: shownPath(joinPath(folder, relative)),
+          problem: message,
+        })),
         ...(page.next === undefined ? {} : { next: relativeText(page.next) }),
       };
     },
@@ -120,9 +122,8 @@ function callsOn({ paths }: SharedFiles, watching: Watching): Calls {
       return { path: shownPath(made) };
     },
 
-    'files/digest': async ({ path, after, limit }) => {
-      const { entries, next } = await digestTree(paths, pathFromUser(path), pageOf(after, limit));
-      return { entries: entries.map(digestOf), ...(next === undefined ? {} : { next: relativeText(next) }) };
+    'files/digest': async () => {
+      throw new Error('not implemented');
     },
 
     'files/watch': async (params) => watching.watch(params),

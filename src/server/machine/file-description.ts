@@ -1,7 +1,7 @@
 // Describes files in the terms of the protocol. A path that is not UTF-8 is written as a URI, and a relative one behind a NUL, which no path
 // can contain.
 
-import { type ListedEntry, type Metadata, type NativePath, joinPath, shownPath } from '../../files/index.js';
+import { type ListedEntry, type Metadata, type NativePath, shownPath } from '../../files/index.js';
 import type { FileEntry, FileStatus } from '../../protocol/index.js';
 
 const opaqueMark = '\0';

@@ -27,7 +27,8 @@ export async function sendFile(file: OpenFile, flow: Flow, { offset, most, promi
       await flow.write(block);
       block = await next;
     }
-    if (promised !== undefined && at < offset + promised) throw new FileError('failed', `"${file.shown}" became shorter while it was read`);
+    if (promised !== undefined && at < offset + promised)
+      throw new FileError('failed', `"${file.shown}" became shorter while it was read`);
     flow.end();
   } catch (error) {
     flow.reset(error instanceof Error ? error.message : String(error));

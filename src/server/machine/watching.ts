@@ -1,7 +1,7 @@
 // The watches of one connection: sends what each has noticed as fast as the client takes it. What a slow client has not been told yet is
 // merged by the watch itself.
 
-import { type FileWatch, type NativePath, type Paths, namesBelow, namesOf, pathFromUser, shownPath } from '../../files/index.js';
+import { type FileWatch, type NativePath, namesBelow, namesOf, pathFromUser, shownPath } from '../../files/index.js';
 import { type Notification, type Params, execError } from '../../protocol/index.js';
 import type { Notify } from './call-group.js';
 import type { Machine, SharedFiles } from './machine.js';
