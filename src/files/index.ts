@@ -15,7 +15,7 @@ export {
 export { type MakeDirectoryOptions, type MakeTemporaryOptions, makeDirectory, makeTemporary } from './make.js';
 export { type FileKind, type Metadata, canonicalise, metadata, metadataOf } from './metadata.js';
 export { type MoveOptions, type Moved, move } from './move.js';
-export { type NativePath, joinPath, namesBelow, namesOf, relativePath, splitPath } from './native-path.js';
+export { type NativePath, joinPath, namesBelow, namesOf, nativePath, relativePath, splitPath } from './native-path.js';
 export { OpenFile, type OpenFileOptions } from './open-file.js';
 export { pathFromUri, pathFromUser, shownPath, uriOfPath } from './path-uri.js';
 export { type Access, Paths, type PathsOptions } from './paths.js';

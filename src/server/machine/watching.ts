@@ -1,7 +1,7 @@
 // The watches of one connection: sends what each has noticed as fast as the client takes it. What a slow client has not been told yet is
 // merged by the watch itself.
 
-import { type FileWatch, type NativePath, namesBelow, namesOf, pathFromUser, shownPath } from '../../files/index.js';
+import { type FileWatch, type NativePath, namesBelow, namesOf, nativePath, pathFromUser, shownPath } from '../../files/index.js';
 import { type Notification, type Params, execError } from '../../protocol/index.js';
 import type { Notify } from './call-group.js';
 import type { Machine, SharedFiles } from './machine.js';
@@ -92,8 +92,10 @@ export class Watching {
 type Change = NonNullable<Awaited<ReturnType<FileWatch['next']>>>['changes'][number];
 
 function changeOf(change: Change): Notification<'files/changed'>['changes'][number] {
-  const { kind, path } = change;
-  return kind === 'moved' ? { kind, path: shownPath(path), from: shownPath(change.from) } : { kind, path: shownPath(path) };
+  const path = shownPath(nativePath(change.path));
+  return change.kind === 'moved'
+    ? { kind: 'moved', path, from: shownPath(nativePath(change.from)) }
+    : { kind: change.kind, path };
 }
 
 function insideOf(roots: readonly NativePath[]): (realPath: Buffer) => boolean {
