@@ -168,7 +168,7 @@ function flowCallsOn(shared: SharedFiles): FlowCalls {
 
     'files/upload': async ({ path }, flow) =>
       paths.using(pathFromUser(path), { links: 'follow', for: 'write', hold: 'always' }, async (place) => {
-        const result = await unpackTree(place, flow);
+        const result = await unpackTree(place, flow, { staging: { names: shared.guard } });
         flow.end();
         return treeResultOf(result);
       }),

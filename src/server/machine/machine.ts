@@ -1,7 +1,7 @@
 // What an operator lets callers do on the server's machine besides running commands, and what all connections share for it.
 
 import type { Clock } from '../../base/clock.js';
-import type { ByteBudget, FileWatches, Paths } from '../../files/index.js';
+import type { ByteBudget, FileWatches, Paths, ReplaceGuard } from '../../files/index.js';
 
 /** Which files callers may reach through the server's own methods. Commands are not affected, except that `roots` forbids them. */
 export interface FilePolicy {
@@ -47,6 +47,8 @@ export interface SharedFiles {
   /** For files that are read whole. */
   readonly wholeReads: ByteBudget;
   readonly watches: FileWatches;
+  /** Removes temporary files if this program is killed. */
+  readonly guard: ReplaceGuard;
   close(): Promise<void>;
 }
 
@@ -80,16 +82,19 @@ export class Machine {
 }
 
 async function openShared({ files, limits, clock }: Machine): Promise<SharedFiles> {
-  const { ByteBudget, FileWatches, Paths } = await import('../../files/index.js');
+  const { ByteBudget, FileWatches, Paths, ReplaceGuard } = await import('../../files/index.js');
   const paths = Paths.open(files);
   const watches = new FileWatches({ clock, limits: { folders: limits.maxWatchedFolders } });
+  const guard = new ReplaceGuard();
   return {
     paths,
+    guard,
     wholeReads: new ByteBudget(limits.wholeReadBytes),
     watches,
     close: async () => {
       watches.close();
       paths.close();
+      await guard.close();
     },
   };
 }
