@@ -306,6 +306,14 @@ describe('only with notices from the kernel', withoutInotify, () => {
     assert.deepEqual(await watched.changes(), ['created a/later']);
   });
 
+  test('a watched folder that is removed and created again at once is reported as removed, and the watch ends', async () => {
+    await using watched = await WatchedFolder.open({ watched: 'in', files: ['in/'] });
+    rmSync(watched.path('in'), { recursive: true });
+    watched.write('in/file');
+    assert.deepEqual(await watched.changes(), ['removed in']);
+    assert.equal(await watched.changes(), undefined);
+  });
+
   test('a thousand watches share one descriptor', async () => {
     await using watched = await WatchedFolder.open({ files: ['a/file'] });
     const path = Buffer.from(watched.folder);

@@ -68,7 +68,10 @@ export class FileWatches {
   /** See `MissingOptions`. Undefined if there is nothing to wait for: one of the missing files exists, or the present one does not. */
   async watchMissing(options: MissingOptions): Promise<Disposable | undefined> {
     const { notices } = this.#context;
-    const watch = await startMissingWatch(options, { notices, closed: (each) => void this.#missing.delete(each) });
+    const context = { notices, closed: (each: MissingWatch) => void this.#missing.delete(each) };
+    const watch = await startMissingWatch(options, context).catch((error: unknown) => {
+      throw fileErrorOf(error);
+    });
     if (watch === undefined) return undefined;
     if (this.#isClosed) watch[Symbol.dispose]();
     else this.#missing.add(watch);
@@ -92,11 +95,8 @@ export class FileWatches {
     if (opened === 'absent') throw systemError('ENOENT', shown);
     if (opened === 'unreadable') throw refused(`"${shown}" cannot be watched: its folder may not be read`);
     opened.close();
-    const tree = new KnownTree(
-      { path: folder, facts: opened.facts },
-      recursive === 'yes' ? 'all' : 'children',
-      this.#context.limits,
-    );
+    const depth = isFolder && recursive === 'yes' ? 'all' : 'children';
+    const tree = new KnownTree({ path: folder, facts: opened.facts }, depth, this.#context.limits);
     const file = isFolder ? undefined : { name: target.toString('latin1', slash + 1), path };
     return new FileWatch({ tree, isInside, file }, this.#context);
   }
