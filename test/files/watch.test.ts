@@ -247,6 +247,14 @@ test('a path that does not exist is refused with its name', async () => {
   });
 });
 
+test('a path outside, whether or not it exists, is refused as if it did not exist', async () => {
+  const watches = new FileWatches({ clock: systemClock });
+  for (const path of ['/etc', '/etc/passwd', '/does/not/exist']) {
+    const message = `ENOENT: no such file or directory, "${path}"`;
+    await assert.rejects(watches.watch({ path, recursive: 'no', isInside: () => false }), { kind: 'notFound', message });
+  }
+});
+
 test('a folder that may not be watched is left out', async () => {
   const path = (name: string): Buffer => Buffer.from(watched.path(name));
   const isInside = (realPath: Buffer): boolean => !realPath.equals(path('secret'));

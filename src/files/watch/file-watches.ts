@@ -87,12 +87,15 @@ export class FileWatches {
   /** A file is watched through its folder, so that it may be replaced. */
   async #prepare({ path: given, recursive, isInside }: WatchOptions, shown: string): Promise<FileWatch> {
     const path = bytesOf(given);
-    const isFolder = (await stat(path)).isDirectory();
+    const isFolder = await isFolderAt(path).catch((error: unknown) => {
+      throw isInside === undefined ? error : systemError('ENOENT', shown);
+    });
     const target = isFolder ? path : await realpath(path, { encoding: 'buffer' });
     const slash = target.lastIndexOf('/');
     const folder = isFolder ? target : target.subarray(0, Math.max(slash, 1));
     const opened = await openFolder(folder, 'follow', isInside);
-    if (opened === 'absent') throw systemError('ENOENT', shown);
+    // Where folders are confined, the answer must not tell what exists outside, even if a link has taken the place of the path.
+    if (opened === 'absent' || (opened === 'unreadable' && isInside !== undefined)) throw systemError('ENOENT', shown);
     if (opened === 'unreadable') throw refused(`"${shown}" cannot be watched: its folder may not be read`);
     opened.close();
     const depth = isFolder && recursive === 'yes' ? 'all' : 'children';
@@ -100,4 +103,8 @@ export class FileWatches {
     const file = isFolder ? undefined : { name: target.toString('latin1', slash + 1), path };
     return new FileWatch({ tree, isInside, file }, this.#context);
   }
+}
+
+async function isFolderAt(path: Buffer): Promise<boolean> {
+  return (await stat(path)).isDirectory();
 }
