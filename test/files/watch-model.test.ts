@@ -1,23 +1,15 @@
 // Whatever happens, and however fast, the reported changes lead from one state of the disk to the next.
 
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import path from 'node:path';
+import { once } from 'node:events';
+import { readFileSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { loadInotify } from '#src/files/watch/inotify.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { Random } from '../support/random.js';
+import { operate } from '../support/tree-operations.js';
 import { WatchModel } from '../support/watch-model.js';
 import { WatchedFolder } from '../support/watched-folder.js';
 
@@ -46,6 +38,18 @@ describe('a model built from the changes equals the disk', withoutInotify, () =>
       assert.equal(model.overflows, 0);
     });
   }
+
+  test('after random operations by another thread while it is read', async () => {
+    await using watched = await WatchedFolder.open({ watched: 'in', files: ['in/', 'out/'] });
+    const model = new WatchModel(watched.path('in'));
+    const following = model.follow(watched.watch);
+    const workerData = { root: watched.folder, seed: 1, operations: 3_000 };
+    const worker = new Worker(new URL('../support/tree-operations.js', import.meta.url), { workerData });
+    await Promise.race([following, once(worker, 'exit')]);
+    await Promise.race([following, eventually(() => model.assertEqualsDisk())]);
+    watched.watch.close();
+    await following;
+  });
 
   test('after 30 000 files at once that the reader does not read', async () => {
     await using watched = await WatchedFolder.open({ files: ['0/', '1/', '2/'] });
@@ -86,39 +90,6 @@ describe('a model built from the changes equals the disk', withoutInotify, () =>
     await following;
   });
 });
-
-/** One operation on the tree in `in`, or between it and `out`, which is not watched. */
-function operate(root: string, random: Random): void {
-  const entries = readdirSync(root, { recursive: true, encoding: 'utf8' });
-  const folders = entries.filter((name) => statSync(path.join(root, name)).isDirectory());
-  const others = entries.filter((name) => name !== 'in' && name !== 'out');
-  const place = path.join(root, random.pick(folders), `n${random.below(6)}`);
-  const chosen = others.length === 0 ? undefined : path.join(root, random.pick(others));
-  switch (random.pick(['write', 'write', 'folder', 'move', 'move', 'remove'] as const)) {
-    case 'write':
-      if (!existsSync(place) || statSync(place).isFile()) writeFileSync(place, String(random.below(1e6)));
-      break;
-    case 'folder':
-      if (!existsSync(place)) mkdirSync(place);
-      break;
-    case 'move':
-      if (chosen !== undefined && !`${place}/`.startsWith(`${chosen}/`)) moveIfPossible(chosen, place);
-      break;
-    case 'remove':
-      if (chosen !== undefined && random.chance(0.5)) rmSync(chosen, { recursive: true });
-      break;
-  }
-}
-
-/** A folder cannot take the place of a file or of a folder that is not empty, nor a file that of a folder. */
-function moveIfPossible(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    assert.ok(error instanceof Error && 'code' in error);
-    assert.ok(['ENOTDIR', 'EISDIR', 'ENOTEMPTY'].includes(String(error.code)), error.message);
-  }
-}
 
 /** Lets events be read, without waiting for any. */
 async function turns(count: number): Promise<void> {

@@ -247,6 +247,14 @@ test('a path that does not exist is refused with its name', async () => {
   });
 });
 
+test('a path outside, whether or not it exists, is refused as if it did not exist', async () => {
+  const watches = new FileWatches({ clock: systemClock });
+  for (const path of ['/etc', '/etc/passwd', '/does/not/exist']) {
+    const message = `ENOENT: no such file or directory, "${path}"`;
+    await assert.rejects(watches.watch({ path, recursive: 'no', isInside: () => false }), { kind: 'notFound', message });
+  }
+});
+
 test('a folder that may not be watched is left out', async () => {
   const path = (name: string): Buffer => Buffer.from(watched.path(name));
   const isInside = (realPath: Buffer): boolean => !realPath.equals(path('secret'));
@@ -304,6 +312,14 @@ describe('only with notices from the kernel', withoutInotify, () => {
     assert.equal(changes?.includes('removed a/file') && changes.includes('created a/other'), true);
     watched.write('a/later');
     assert.deepEqual(await watched.changes(), ['created a/later']);
+  });
+
+  test('a watched folder that is removed and created again at once is reported as removed, and the watch ends', async () => {
+    await using watched = await WatchedFolder.open({ watched: 'in', files: ['in/'] });
+    rmSync(watched.path('in'), { recursive: true });
+    watched.write('in/file');
+    assert.deepEqual(await watched.changes(), ['removed in']);
+    assert.equal(await watched.changes(), undefined);
   });
 
   test('a thousand watches share one descriptor', async () => {

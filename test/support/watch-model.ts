@@ -11,7 +11,6 @@ export class WatchModel {
   /** Path relative to the root → content, looked at when it was last reported. */
   readonly #entries: Map<string, string>;
   overflows = 0;
-  moves = 0;
 
   /** Starts with what is on the disk. */
   constructor(root: string) {
@@ -56,7 +55,6 @@ export class WatchModel {
         assert.ok(this.#entries.delete(name), `${name} was removed, but is not known`);
         break;
       case 'moved':
-        this.moves += 1;
         this.#move(path.relative(this.#root, change.from.toString('latin1')), name);
         break;
     }

@@ -47,6 +47,8 @@ export class FileWatch {
   #all: 'no' | 'due' | 'lost' = 'no';
   /** When the first of the unread notices came, by the clock's `elapsed`. */
   #noticedAt: number | undefined;
+  /** The root was removed. Another folder in its place may have the same inode number. */
+  #isRootOver = false;
   #state: 'open' | 'rootGone' | 'closed' = 'open';
   #unread: WatchBatch = { changes: [], overflow: false };
   #isReading = false;
@@ -142,7 +144,8 @@ export class FileWatch {
     const { tree, file } = this.#watched;
     const overflow = this.#all === 'lost';
     const noticed = this.#takeNoticed(overflow);
-    if (!(await this.#isRootThere())) return this.#endWith([{ kind: 'removed', path: file?.path ?? tree.pathOf(tree.root) }]);
+    if (this.#isRootOver || !(await this.#isRootThere()))
+      return this.#endWith([{ kind: 'removed', path: file?.path ?? tree.pathOf(tree.root) }]);
     const changes = await updateTree(noticed, this.#update);
     if (file === undefined) this.#unread = { changes, overflow };
     else if (!tree.root.children.has(file.name)) this.#endWith([{ kind: 'removed', path: file.path }]);
@@ -195,7 +198,8 @@ export class FileWatch {
       },
       ended: () => {
         folder.unfollow = undefined;
-        if (folder.parent !== undefined) this.#note(folder.parent, folder.name, 0);
+        if (folder.parent === undefined) this.#isRootOver = true;
+        else this.#note(folder.parent, folder.name, 0);
         this.#wake();
       },
       lookAtAll: (why) => {

@@ -68,7 +68,10 @@ export class FileWatches {
   /** See `MissingOptions`. Undefined if there is nothing to wait for: one of the missing files exists, or the present one does not. */
   async watchMissing(options: MissingOptions): Promise<Disposable | undefined> {
     const { notices } = this.#context;
-    const watch = await startMissingWatch(options, { notices, closed: (each) => void this.#missing.delete(each) });
+    const context = { notices, closed: (each: MissingWatch) => void this.#missing.delete(each) };
+    const watch = await startMissingWatch(options, context).catch((error: unknown) => {
+      throw fileErrorOf(error);
+    });
     if (watch === undefined) return undefined;
     if (this.#isClosed) watch[Symbol.dispose]();
     else this.#missing.add(watch);
@@ -84,20 +87,24 @@ export class FileWatches {
   /** A file is watched through its folder, so that it may be replaced. */
   async #prepare({ path: given, recursive, isInside }: WatchOptions, shown: string): Promise<FileWatch> {
     const path = bytesOf(given);
-    const isFolder = (await stat(path)).isDirectory();
+    const isFolder = await isFolderAt(path).catch((error: unknown) => {
+      throw isInside === undefined ? error : systemError('ENOENT', shown);
+    });
     const target = isFolder ? path : await realpath(path, { encoding: 'buffer' });
     const slash = target.lastIndexOf('/');
     const folder = isFolder ? target : target.subarray(0, Math.max(slash, 1));
     const opened = await openFolder(folder, 'follow', isInside);
-    if (opened === 'absent') throw systemError('ENOENT', shown);
+    // Where folders are confined, the answer must not tell what exists outside, even if a link has taken the place of the path.
+    if (opened === 'absent' || (opened === 'unreadable' && isInside !== undefined)) throw systemError('ENOENT', shown);
     if (opened === 'unreadable') throw refused(`"${shown}" cannot be watched: its folder may not be read`);
     opened.close();
-    const tree = new KnownTree(
-      { path: folder, facts: opened.facts },
-      recursive === 'yes' ? 'all' : 'children',
-      this.#context.limits,
-    );
+    const depth = isFolder && recursive === 'yes' ? 'all' : 'children';
+    const tree = new KnownTree({ path: folder, facts: opened.facts }, depth, this.#context.limits);
     const file = isFolder ? undefined : { name: target.toString('latin1', slash + 1), path };
     return new FileWatch({ tree, isInside, file }, this.#context);
   }
+}
+
+async function isFolderAt(path: Buffer): Promise<boolean> {
+  return (await stat(path)).isDirectory();
 }

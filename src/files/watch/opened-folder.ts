@@ -16,7 +16,9 @@ export type IsInside = (realPath: Buffer) => boolean;
 
 /** System errors which mean that an entry is not there, or something else is. */
 const absentErrors = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']);
-const unreadableErrors = new Set(['EACCES', 'EPERM']);
+
+/** System errors which concern one entry and do not keep others from being watched: permissions, a path that is too long, a dead mount. */
+const unreadableErrors = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'EIO', 'ENOTCONN']);
 
 /** The caller closes it. `links` is about the last name of the path. */
 export async function openFolder(

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../../base/clock.js';
 import type { Follower, Notices } from './notices.js';
 
-/** Soon enough for a person who waits for a change; a tree of 10 000 files then costs about a tenth of one core. */
+/** Soon enough for a person who waits for a change; a tree of 10 000 files then takes about a fifth of one core. */
 export const pollIntervalMs = 2_000;
 
 export class PollingNotices implements Notices {
