@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import { deferred } from '#src/base/deferred.js';
 import { type HttpAnswer, plainAnswer } from '#src/transport/http-answer.js';
 import type { RequestHead } from '#src/transport/http-head.js';
+import { eventually } from '../support/eventually.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { HttpClient } from '../support/http-client.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
@@ -33,7 +34,7 @@ const clientOf = ({ listener }: Door) => new HttpClient(listener.endpoint.port);
 
 /** Waits until the server has set a timer of this length. */
 async function waitedFor(clock: FakeClock, ms: number): Promise<void> {
-  while (!clock.pendingMs.includes(ms)) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => assert.ok(clock.pendingMs.includes(ms), `nothing waits for ${ms} ms`));
 }
 
 describe('a connection of plain HTTP', () => {
