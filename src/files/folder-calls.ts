@@ -13,9 +13,17 @@ export interface FolderCalls {
   errno(): number;
 }
 
-/** Undefined on other systems and where koffi is not installed. Binding takes a while: keep the result. */
-export function loadFolderCalls(): FolderCalls | undefined {
+/** Undefined on other systems and where koffi is not installed. */
+export function folderCalls(): FolderCalls | undefined {
   if (process.platform !== 'linux') return undefined;
+  binding ??= { calls: bind() };
+  return binding.calls;
+}
+
+/** Binding takes longer than a call, so it is done once. */
+let binding: { readonly calls: FolderCalls | undefined } | undefined;
+
+function bind(): FolderCalls | undefined {
   const koffi = loadKoffi();
   if (koffi === undefined) return undefined;
   const libc = koffi.load(null); // the program itself, which works for glibc and musl alike

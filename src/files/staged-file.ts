@@ -1,33 +1,16 @@
 // A new file that gets its name only when it is complete, in one step that replaces what had the name before. Until then it has no name
-// at all where the file system allows that, so nothing is left of it when this program is killed; elsewhere a temporary one.
+// where the file system allows that, so nothing is left of it when this program is killed.
 
-import { randomBytes } from 'node:crypto';
 import { closeSync, constants, linkSync, renameSync, unlinkSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import { getSystemErrorName } from 'node:util';
-import { nameOf } from './folder.js';
 import { FileError, errnoOf, systemError } from './file-error.js';
-import { type NativePath, joinPath } from './native-path.js';
-import { type OpenedFolder, shownKey, terminated } from './opened-folder.js';
-
-/** Learns of temporary names before they exist, so that they can be removed if this program is killed: see replace-guard.ts. */
-export interface TemporaryNames {
-  /** Absolute. The file must not be made before this returns. */
-  add(path: NativePath): void;
-  remove(path: NativePath): void;
-}
-
-/** `unnamed` becomes `named` where the file system has no unnamed files. */
-export type StagingKind = 'unnamed' | 'named';
-
-export interface StagingOptions {
-  readonly kind?: StagingKind;
-  readonly names?: TemporaryNames | undefined;
-}
+import { type HeldFolder, shownKey, terminated } from './held-folder.js';
+import type { Staging } from './staging.js';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_RDWR } = constants;
 
-/** Together with O_DIRECTORY: an unnamed file in that folder. The same number on every architecture that Node runs on. */
+/** Together with O_DIRECTORY, this bit asks for an unnamed file in that folder. It is the same wherever Node runs on Linux. */
 const unnamedFlags = 0o20000000 | O_DIRECTORY | O_RDWR;
 
 /** How file systems without unnamed files, and kernels older than them, answer. */
@@ -38,85 +21,55 @@ const atEmptyPath = 0x1000;
 const atSymlinkFollow = 0x400;
 const atCurrentFolder = -100;
 
-/** Bytes of the file's own name in its temporary name; with the rest it stays below the 255 bytes that file systems allow. */
-const longestStem = 200;
-
-/** Bytes of randomness in a temporary name. Two writers of one file get the same one never in practice, and fail if they do. */
-const randomLength = 6;
-
-interface TemporaryName {
-  readonly name: string;
-  /** Absolute, as `TemporaryNames` has it; undefined if nothing keeps a list. */
-  readonly path: NativePath | undefined;
-}
-
 export class StagedFile {
   /** Open for reading and writing. */
   readonly fd: number;
-  readonly #folder: OpenedFolder;
-  readonly #names: TemporaryNames | undefined;
-  #temporary: TemporaryName | undefined;
+  readonly #folder: HeldFolder;
+  readonly #staging: Staging;
+  /** The temporary name that it has now. */
+  #name: string | undefined;
 
-  private constructor(folder: OpenedFolder, fd: number, rest: Pick<StagingOptions, 'names'> & { temporary?: TemporaryName }) {
+  private constructor(folder: HeldFolder, fd: number, rest: { staging: Staging; name: string | undefined }) {
     this.fd = fd;
     this.#folder = folder;
-    this.#names = rest.names;
-    this.#temporary = rest.temporary;
+    this.#staging = rest.staging;
+    this.#name = rest.name;
   }
 
-  /**
-   * `name` is the one it will get; `mode` is subject to the umask. The caller closes the file before the folder; without `publish`,
-   * nothing is left of it.
-   */
-  static open(folder: OpenedFolder, name: string, options: StagingOptions & { readonly mode: number }): StagedFile {
-    const { names } = options;
-    if (folder.calls !== undefined && options.kind !== 'named') {
+  /** `mode` is subject to the umask. The caller closes the file, before the folder. Without `publish`, nothing is left of it. */
+  static open(folder: HeldFolder, { staging, mode }: { readonly staging: Staging; readonly mode: number }): StagedFile {
+    if (folder.calls !== undefined && staging.kind === 'unnamed') {
       try {
-        return new StagedFile(folder, folder.openFile('.', unnamedFlags, options.mode), { names });
+        return new StagedFile(folder, folder.openFile('.', unnamedFlags, mode), { staging, name: undefined });
       } catch (error) {
         if (!withoutUnnamed.has(errnoOf(error) ?? '')) throw error;
       }
     }
-    const temporary = announcedName(folder, { like: name, names });
-    try {
-      const fd = folder.openFile(temporary.name, O_CREAT | O_EXCL | O_RDWR, options.mode);
-      return new StagedFile(folder, fd, { temporary, names });
-    } catch (error) {
-      if (temporary.path !== undefined) names?.remove(temporary.path);
-      throw error;
-    }
+    const name = staging.nameIn(folder);
+    return new StagedFile(folder, folder.openFile(name, O_CREAT | O_EXCL | O_RDWR, mode), { staging, name });
   }
 
   /** Gives the file its name. `create` fails with EEXIST if the name is taken; `replace` fails if a folder has it. */
   publish(name: string, over: 'replace' | 'create'): void {
-    if (this.#temporary === undefined) {
+    if (this.#name === undefined) {
       if (this.#link(name) === 'linked') return;
       if (over === 'create') throw systemError('EEXIST', shownKey(name));
-      // There is no call that links an unnamed file over another one: a temporary name, for the moment between these two calls.
-      this.#temporary = announcedName(this.#folder, { like: name, names: this.#names });
-      this.#link(this.#temporary.name);
+      // No call links an unnamed file over another one: it has a temporary name for the moment between these two calls.
+      const temporary = this.#staging.nameIn(this.#folder);
+      this.#link(temporary);
+      this.#name = temporary;
     } else if (over === 'create') {
-      linkSync(this.#folder.pathOf(this.#temporary.name), this.#folder.pathOf(name));
+      linkSync(this.#folder.pathOf(this.#name), this.#folder.pathOf(name));
       return; // `close` removes the temporary name
     }
-    renameSync(this.#folder.pathOf(this.#temporary.name), this.#folder.pathOf(name));
-    this.#forgetTemporary();
+    renameSync(this.#folder.pathOf(this.#name), this.#folder.pathOf(name));
+    this.#name = undefined;
   }
 
   close(): void {
     closeSync(this.fd);
-    if (this.#temporary === undefined) return;
-    try {
-      unlinkSync(this.#folder.pathOf(this.#temporary.name));
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error;
-    }
-    this.#forgetTemporary();
-  }
-
-  #forgetTemporary(): void {
-    if (this.#temporary?.path !== undefined) this.#names?.remove(this.#temporary.path);
-    this.#temporary = undefined;
+    if (this.#name !== undefined) removeIfThere(this.#folder, this.#name);
+    this.#name = undefined;
   }
 
   #link(name: string): 'linked' | 'taken' {
@@ -135,11 +88,10 @@ export class StagedFile {
   }
 }
 
-/** A new temporary name, which the list learns of before anything has it. */
-export function announcedName(folder: OpenedFolder, about: { like: string; names: TemporaryNames | undefined }): TemporaryName {
-  const name = `.${about.like.slice(0, longestStem)}.${randomBytes(randomLength).toString('hex')}.sluice`;
-  if (about.names === undefined) return { name, path: undefined };
-  const path = joinPath(folder.absolutePath(), nameOf(name));
-  about.names.add(path);
-  return { name, path };
+export function removeIfThere(folder: HeldFolder, name: string): void {
+  try {
+    unlinkSync(folder.pathOf(name));
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
 }

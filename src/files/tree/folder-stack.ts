@@ -3,10 +3,10 @@
 
 import { fchmodSync, fchownSync, fstatSync, futimesSync, mkdirSync } from 'node:fs';
 import { FileError, errnoOf, refused } from '../file-error.js';
-import { type OpenedFolder, shownKey } from '../opened-folder.js';
+import { type HeldFolder, shownKey } from '../held-folder.js';
 import { secondsOf } from './modified-time.js';
 import type { ArchivedEntry } from './tar-reader.js';
-import { deepestTree } from './opened-walk.js';
+import { deepestTree } from './held-walk.js';
 
 /** `own`: everything belongs to the user of this program. `archived`: to the user and group that the archive names. */
 export type Owners = 'own' | 'archived';
@@ -14,26 +14,26 @@ export type Owners = 'own' | 'archived';
 type Metadata = Pick<ArchivedEntry, 'mode' | 'uid' | 'gid' | 'modifiedAtUs'>;
 
 interface Frame {
-  readonly folder: OpenedFolder;
+  readonly folder: HeldFolder;
   readonly name: string;
   /** Set when the folder is left, since each new entry changes its time, and its mode may forbid new ones. */
   metadata: Metadata | undefined;
 }
 
 export class FolderStack {
-  readonly #root: OpenedFolder;
+  readonly #root: HeldFolder;
   readonly #owners: Owners;
   readonly #frames: Frame[] = [];
   #path: string = '';
 
   /** Closes the root too. */
-  constructor(root: OpenedFolder, owners: Owners) {
+  constructor(root: HeldFolder, owners: Owners) {
     this.#root = root;
     this.#owners = owners;
   }
 
   /** The folder with this path, '' for the root. Missing ones are made. It is open until another path is asked for. */
-  at(path: string): OpenedFolder {
+  at(path: string): HeldFolder {
     if (path !== this.#path) this.#move(namesIn(path));
     this.#path = path;
     return this.#top();
@@ -50,7 +50,7 @@ export class FolderStack {
   }
 
   /** Opens the folder with this path beside the stack. It must exist; the caller closes it. */
-  openBeside(path: string): OpenedFolder {
+  openBeside(path: string): HeldFolder {
     let folder = this.#root.openFolder('.');
     for (const name of namesIn(path)) {
       const parent = folder;
@@ -73,7 +73,7 @@ export class FolderStack {
     this.#root.close();
   }
 
-  #top(): OpenedFolder {
+  #top(): HeldFolder {
     return this.#frames.at(-1)?.folder ?? this.#root;
   }
 
@@ -85,7 +85,7 @@ export class FolderStack {
 
   #enter(name: string): void {
     const parent = this.#top();
-    let folder: OpenedFolder;
+    let folder: HeldFolder;
     try {
       folder = openNext(parent, name);
     } catch (error) {
@@ -96,7 +96,7 @@ export class FolderStack {
     this.#frames.push({ name, folder, metadata: undefined });
   }
 
-  #makeUnlessThere(parent: OpenedFolder, { name, mode }: { name: string; mode: number }): void {
+  #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): void {
     try {
       // Its owner can write into it until it is complete; nobody else gets more than the archive says.
       mkdirSync(parent.pathOf(name), (mode & 0o777) | 0o700);
@@ -120,7 +120,7 @@ export class FolderStack {
   }
 }
 
-function openNext(parent: OpenedFolder, name: string): OpenedFolder {
+function openNext(parent: HeldFolder, name: string): HeldFolder {
   try {
     return parent.openFolder(name);
   } catch (error) {

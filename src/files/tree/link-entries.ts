@@ -1,18 +1,19 @@
 // Links of an archive, symbolic and hard, in the place of whatever file or link is there. What a symbolic link points to does not matter
 // here: unpacking follows none.
 
-import { lchownSync, linkSync, lstatSync, lutimesSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { lchownSync, linkSync, lstatSync, lutimesSync, renameSync, symlinkSync } from 'node:fs';
 import { nameOf } from '../folder.js';
 import { errnoOf, refused } from '../file-error.js';
-import { type OpenedFolder, shownKey } from '../opened-folder.js';
-import { type StagingOptions, announcedName } from '../staged-file.js';
+import { type HeldFolder, shownKey } from '../held-folder.js';
+import { removeIfThere } from '../staged-file.js';
+import type { Staging } from '../staging.js';
 import { type FolderStack, type Owners, parted, pathBelow } from './folder-stack.js';
 import { secondsOf } from './modified-time.js';
 import type { ArchivedEntry } from './tar-reader.js';
 
 interface LinkOptions {
-  readonly owners?: Owners | undefined;
-  readonly staging?: StagingOptions | undefined;
+  readonly owners: Owners;
+  readonly staging: Staging;
 }
 
 export function makeLink(folders: FolderStack, entry: ArchivedEntry, { owners, staging }: LinkOptions): void {
@@ -43,31 +44,22 @@ export function makeHardLink(folders: FolderStack, entry: ArchivedEntry, { stagi
 
 interface Wanted {
   readonly name: string;
-  readonly staging: StagingOptions | undefined;
+  readonly staging: Staging;
 }
 
 /** Lets `make` use the name itself, or if it is taken, another one that then replaces it. */
-function inPlaceOf(folder: OpenedFolder, { name, staging }: Wanted, make: (chosen: string) => void): void {
+function inPlaceOf(folder: HeldFolder, { name, staging }: Wanted, make: (chosen: string) => void): void {
   try {
     make(name);
     return;
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error;
   }
-  const temporary = announcedName(folder, { like: name, names: staging?.names });
+  const temporary = staging.nameIn(folder);
   try {
-    make(temporary.name);
-    renameSync(folder.pathOf(temporary.name), folder.pathOf(name));
+    make(temporary);
+    renameSync(folder.pathOf(temporary), folder.pathOf(name));
   } finally {
-    removeIfThere(folder, temporary.name); // also after a rename to another name of the same file, which does nothing
-    if (temporary.path !== undefined) staging?.names?.remove(temporary.path);
-  }
-}
-
-function removeIfThere(folder: OpenedFolder, name: string): void {
-  try {
-    unlinkSync(folder.pathOf(name));
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
+    removeIfThere(folder, temporary); // also after a rename to another name of the same file, which does nothing
   }
 }

@@ -6,14 +6,14 @@ import { nameOf } from '../folder.js';
 import { readSome } from '../fs-calls.js';
 import { FileError, errnoOf, fileErrorOf } from '../file-error.js';
 import type { NativePath } from '../native-path.js';
-import { shownKey } from '../opened-folder.js';
+import { shownKey } from '../held-folder.js';
 import type { Spot } from '../place.js';
 import { Slice } from './slice.js';
 import { blockBytes, paddingOf } from './tar-format.js';
 import { type EntryHeader, longestHeader, writeHeader } from './tar-writer.js';
 import { type TreeProgress, type TreeResult, TreeTally } from './tree-result.js';
 import { modifiedAtUs } from './modified-time.js';
-import { OpenedWalk, type WalkedEntry, openTree } from './opened-walk.js';
+import { HeldWalk, type WalkedEntry, openTree } from './held-walk.js';
 
 export interface PackOptions {
   /** Leaves an entry out, and all below it; the path is relative to the tree. */
@@ -46,7 +46,7 @@ export async function* packTree(source: Spot, options: PackOptions = {}): AsyncG
     return bytes;
   };
   const root = openTree(source);
-  const walk = new OpenedWalk(root);
+  const walk = new HeldWalk(root);
   try {
     chunk.add({ kind: 'folder', path: '.', size: 0, ...metadataOf(fstatSync(root.fd)) });
     for (let entry = walk.next(); entry !== undefined; entry = walk.next()) {
@@ -82,7 +82,7 @@ export async function* packTree(source: Spot, options: PackOptions = {}): AsyncG
 }
 
 interface Packing {
-  readonly walk: OpenedWalk;
+  readonly walk: HeldWalk;
   readonly chunk: Chunk;
   readonly tally: TreeTally;
 }

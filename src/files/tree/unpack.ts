@@ -4,8 +4,9 @@
 import { mkdirSync, writeSync } from 'node:fs';
 import { errnoOf, fileErrorOf, namingPath, refused } from '../file-error.js';
 import { writeAll } from '../fs-calls.js';
-import { shownKey } from '../opened-folder.js';
-import { StagedFile, type StagingOptions } from '../staged-file.js';
+import { shownKey } from '../held-folder.js';
+import { StagedFile } from '../staged-file.js';
+import { Staging, type StagingOptions } from '../staging.js';
 import { ArchiveBytes } from './archive-bytes.js';
 import { FolderStack, type Owners, grantedMode, parted, pathBelow, setMetadata } from './folder-stack.js';
 import { makeHardLink, makeLink } from './link-entries.js';
@@ -15,7 +16,7 @@ import { Slice } from './slice.js';
 import { paddingOf } from './tar-format.js';
 import { type ArchivedEntry, TarReader, malformed } from './tar-reader.js';
 import { type TreeProgress, type TreeResult, TreeTally } from './tree-result.js';
-import { openTree } from './opened-walk.js';
+import { openTree } from './held-walk.js';
 
 export interface UnpackOptions {
   /** `own` unless said otherwise. */
@@ -42,11 +43,14 @@ export async function unpackTree(
     options.onProgress?.(tally.progress());
   });
   try {
-    const folders = new FolderStack(openDestination(destination), options.owners ?? 'own');
+    const owners = options.owners ?? 'own';
+    const folders = new FolderStack(openDestination(destination), owners);
+    const staging = new Staging(options.staging);
     try {
-      await unpackEntries({ bytes, folders, tally, options });
+      await unpackEntries({ bytes, folders, owners, staging, tally, signal: options.signal });
       folders.finish();
     } finally {
+      staging.close();
       folders.close();
     }
     while ((await bytes.more()) === 'more') bytes.discard();
@@ -59,16 +63,18 @@ export async function unpackTree(
 interface Unpacking {
   readonly bytes: ArchiveBytes;
   readonly folders: FolderStack;
+  readonly owners: Owners;
+  readonly staging: Staging;
   readonly tally: TreeTally;
-  readonly options: UnpackOptions;
+  readonly signal: AbortSignal | undefined;
 }
 
 async function unpackEntries(unpacking: Unpacking): Promise<void> {
-  const { bytes, tally, options } = unpacking;
+  const { bytes, tally, signal } = unpacking;
   const slice = new Slice();
   const reader = new TarReader(bytes);
   for (;;) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     if (slice.isOver()) await slice.next();
     const entry = reader.next();
     if (entry === 'end') return;
@@ -105,11 +111,11 @@ function writeSmall(unpacking: Unpacking, entry: ArchivedEntry, contents: Buffer
 }
 
 async function writeLarge(unpacking: Unpacking, entry: ArchivedEntry): Promise<void> {
-  const { bytes, tally, options } = unpacking;
+  const { bytes, tally, signal } = unpacking;
   const staged = named(entry.path, () => stage(unpacking, entry));
   try {
     for (let left = entry.size; left > 0;) {
-      options.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       const piece = bytes.takeSome(left);
       if (piece.length === 0) await moreOf(bytes);
       await namingPath(shownKey(entry.path), async () => writeAll(staged.fd, piece, null));
@@ -123,20 +129,19 @@ async function writeLarge(unpacking: Unpacking, entry: ArchivedEntry): Promise<v
 }
 
 /** The caller closes it before the folder changes. */
-function stage({ folders, options }: Unpacking, entry: ArchivedEntry): StagedFile {
+function stage({ folders, staging }: Unpacking, entry: ArchivedEntry): StagedFile {
   const { folder, name } = parted(entry.path);
   if (name === '') throw refused('the archive has a file in the place of the tree itself');
-  return StagedFile.open(folders.at(folder), name, { ...options.staging, mode: 0o600 });
+  return StagedFile.open(folders.at(folder), { staging, mode: 0o600 });
 }
 
-function publish({ options, tally }: Unpacking, entry: ArchivedEntry, staged: StagedFile): void {
-  const owners = options.owners ?? 'own';
+function publish({ owners, tally }: Unpacking, entry: ArchivedEntry, staged: StagedFile): void {
   setMetadata(staged.fd, { ...entry, mode: grantedMode(entry.mode, owners) }, owners);
   staged.publish(parted(entry.path).name, 'replace');
   tally.files += 1;
 }
 
-function placeEntry({ folders, options, tally }: Unpacking, entry: ArchivedEntry): void {
+function placeEntry({ folders, owners, staging, tally }: Unpacking, entry: ArchivedEntry): void {
   switch (entry.kind) {
     case 'file':
       return; // the caller's
@@ -146,11 +151,11 @@ function placeEntry({ folders, options, tally }: Unpacking, entry: ArchivedEntry
       tally.folders += 1;
       return;
     case 'link':
-      makeLink(folders, entry, options);
+      makeLink(folders, entry, { owners, staging });
       tally.links += 1;
       return;
     case 'hardLink':
-      makeHardLink(folders, entry, options);
+      makeHardLink(folders, entry, { owners, staging });
       tally.files += 1;
       return;
     case 'fifo':

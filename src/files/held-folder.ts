@@ -4,12 +4,12 @@
 import { closeSync, constants, openSync, readlinkSync } from 'node:fs';
 import { keyOf, nameOf } from './folder.js';
 import { O_CLOEXEC } from './fs-calls.js';
-import { type FolderCalls, loadFolderCalls } from './folder-calls.js';
+import { type FolderCalls, folderCalls } from './folder-calls.js';
 import { type NativePath, nativePath } from './native-path.js';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-export class OpenedFolder {
+export class HeldFolder {
   readonly fd: number;
   readonly calls: FolderCalls | undefined;
   readonly #prefix: string;
@@ -22,12 +22,8 @@ export class OpenedFolder {
   }
 
   /** Links are followed, unless the flags say otherwise. The caller closes the folder. */
-  static open(
-    path: NativePath,
-    options: { readonly flags?: number; readonly calls?: FolderCalls | undefined } = {},
-  ): OpenedFolder {
-    const calls = options.calls ?? loadFolderCalls();
-    return new OpenedFolder(openSync(path, O_RDONLY | O_DIRECTORY | (options.flags ?? 0)), { calls, path: keyOf(path) });
+  static open(path: NativePath, flags = 0): HeldFolder {
+    return new HeldFolder(openSync(path, O_RDONLY | O_DIRECTORY | flags), { calls: folderCalls(), path: keyOf(path) });
   }
 
   /** For node:fs. The last name is the entry itself: functions that follow links must be told not to. */
@@ -46,9 +42,9 @@ export class OpenedFolder {
   }
 
   /** A link fails with ENOTDIR or ELOOP. The caller closes the folder. */
-  openFolder(name: string): OpenedFolder {
+  openFolder(name: string): HeldFolder {
     const fd = this.openFile(name, O_RDONLY | O_DIRECTORY);
-    return new OpenedFolder(fd, { calls: this.calls, path: this.#prefix + name });
+    return new HeldFolder(fd, { calls: this.calls, path: this.#prefix + name });
   }
 
   /** Where it is now, links resolved. */

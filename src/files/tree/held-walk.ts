@@ -3,11 +3,11 @@
 
 import { type Dir, type Dirent, opendirSync } from 'node:fs';
 import { fileErrorOf, refused } from '../file-error.js';
-import { OpenedFolder } from '../opened-folder.js';
+import { HeldFolder } from '../held-folder.js';
 import type { Spot } from '../place.js';
 
 export interface WalkedEntry {
-  readonly folder: OpenedFolder;
+  readonly folder: HeldFolder;
   readonly name: string;
   /** Relative to the tree. */
   readonly path: string;
@@ -18,16 +18,16 @@ export interface WalkedEntry {
 export const deepestTree = 200;
 
 interface Frame {
-  readonly folder: OpenedFolder;
+  readonly folder: HeldFolder;
   readonly entries: Dir;
   /** Of the folder, with a slash at the end; empty for the tree itself. */
   readonly prefix: string;
 }
 
-export class OpenedWalk {
+export class HeldWalk {
   readonly #frames: Frame[] = [];
 
-  constructor(root: OpenedFolder) {
+  constructor(root: HeldFolder) {
     this.#push(root, '');
   }
 
@@ -42,7 +42,7 @@ export class OpenedWalk {
   }
 
   /** Returns the opened folder, whose entries come next; the walk closes it. */
-  enter(entry: WalkedEntry): OpenedFolder {
+  enter(entry: WalkedEntry): HeldFolder {
     if (this.#frames.length > deepestTree) throw refused(`the tree is deeper than ${deepestTree} folders`);
     const folder = entry.folder.openFolder(entry.name);
     this.#push(folder, `${entry.path}/`);
@@ -53,7 +53,7 @@ export class OpenedWalk {
     for (let frame = this.#frames.at(-1); frame !== undefined; frame = this.#frames.at(-1)) this.#pop(frame);
   }
 
-  #push(folder: OpenedFolder, prefix: string): void {
+  #push(folder: HeldFolder, prefix: string): void {
     try {
       this.#frames.push({ folder, entries: opendirSync(folder.pathOf('.'), { encoding: 'latin1', bufferSize: 256 }), prefix });
     } catch (error) {
@@ -70,9 +70,9 @@ export class OpenedWalk {
 }
 
 /** The caller closes the folder. */
-export function openTree(place: Spot): OpenedFolder {
+export function openTree(place: Spot): HeldFolder {
   try {
-    return OpenedFolder.open(place.path, { flags: place.openFlags });
+    return HeldFolder.open(place.path, place.openFlags);
   } catch (error) {
     throw fileErrorOf(error, place.shown);
   }
