@@ -175,7 +175,7 @@ async function steps(program: ChildProcessByStdio<null, Readable, null>, count: 
 /** Root may write everywhere; the tests above are about users who may not. */
 function replaceAsUser(contents: string): unknown {
   const user = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-  const [command = '', ...args] = [...user, process.execPath, fixture, 'once', file, 'unnamed', contents];
+  const [command, ...args] = [...user, process.execPath, fixture, 'once', file, 'unnamed', contents];
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
   return JSON.parse(stdout === '' ? JSON.stringify(stderr) : stdout);
 }

@@ -15,7 +15,7 @@ export interface WalkedEntry {
 }
 
 /** Folders below each other; each takes two descriptors while the walk is in it. */
-export const deepestTree = 200;
+export const deepestTree = 256;
 
 interface Frame {
   readonly folder: HeldFolder;
