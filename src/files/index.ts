@@ -29,6 +29,7 @@ export type { ExpectedFile, FileWriter, WriteOptions, WrittenFile } from './file
 export { appendFile, overwriteFile } from './overwrite.js';
 export { type ReplaceOptions, replaceFile } from './replace.js';
 export { ReplaceGuard } from './replace-guard.js';
+export { type DigestEntry, type DigestOptions, type DigestPage, digestTree } from './tree/digest.js';
 export { type PackOptions, packTree } from './tree/pack.js';
 export type { TreeProgress, TreeResult } from './tree/tree-result.js';
 export { type UnpackOptions, unpackTree } from './tree/unpack.js';

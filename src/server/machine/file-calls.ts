@@ -8,6 +8,7 @@ import {
   OpenFile,
   type TreeResult as Packed,
   copy,
+  digestTree,
   joinPath,
   listFolder,
   makeDirectory,
@@ -26,7 +27,7 @@ import {
 } from '../../files/index.js';
 import type { TreeResult } from '../../protocol/index.js';
 import type { CallContext, CallGroup, FlowHandlersOf, HandlersOf, MethodsOf } from './call-group.js';
-import { entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
+import { digestOf, entryOf, relativeFrom, relativeText, statusOf } from './file-description.js';
 import { withFileFailures } from './file-failure.js';
 import type { SharedFiles } from './machine.js';
 import { type Range, sendFile } from './send-file.js';
@@ -122,9 +123,11 @@ function callsOn({ paths }: SharedFiles, watching: Watching): Calls {
       return { path: shownPath(made) };
     },
 
-    'files/digest': async () => {
-      throw new Error('not implemented');
-    },
+    'files/digest': async ({ path, after, limit }) =>
+      paths.using(pathFromUser(path), { links: 'follow', for: 'read', hold: 'always' }, async (place) => {
+        const { entries, next } = await digestTree(place, pageOf(after, limit));
+        return { entries: entries.map(digestOf), ...(next === undefined ? {} : { next: relativeText(next) }) };
+      }),
 
     'files/watch': async (params) => watching.watch(params),
 

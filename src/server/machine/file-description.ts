@@ -1,8 +1,8 @@
 // Describes files in the terms of the protocol. A path that is not UTF-8 is written as a URI, and a relative one behind a NUL, which no path
 // can contain.
 
-import { type ListedEntry, type Metadata, type NativePath, shownPath } from '../../files/index.js';
-import type { FileEntry, FileStatus } from '../../protocol/index.js';
+import { type DigestEntry, type ListedEntry, type Metadata, type NativePath, shownPath } from '../../files/index.js';
+import type { FileEntry, FileStatus, Result } from '../../protocol/index.js';
 
 const opaqueMark = '\0';
 
@@ -31,6 +31,19 @@ export function entryOf(path: NativePath, { name, kind, size, modifiedAtMs, mode
     modifiedAtMs,
     permissions: mode,
     ...(target === undefined ? {} : { target: target.toString() }),
+  };
+}
+
+export function digestOf(entry: DigestEntry): Result<'files/digest'>['entries'][number] {
+  const { path, kind, size, modifiedAtMs, mode, sha256, target } = entry;
+  return {
+    relativePath: relativeText(path),
+    kind,
+    size,
+    modifiedAtMs,
+    permissions: mode,
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(target === undefined ? {} : { target: relativeText(target) }),
   };
 }
 
