@@ -51,7 +51,7 @@ for (const openat2 of ['use', 'avoid'] as const) {
 
       for (const [what, { run }] of Object.entries(operations)) {
         test(`nothing outside is reached by an attempt to ${what}`, async () => {
-          const before = treeOf(scratch.at('outside'));
+          const earlier = treeOf(scratch.at('outside'));
           const secret = statSync(scratch.at('outside/file.txt')).ino;
           const start = Atomics.load(control, 1);
           for (let round = 0; round < rounds; round += 1) {
@@ -63,7 +63,7 @@ for (const openat2 of ['use', 'avoid'] as const) {
             assert.doesNotMatch(shown, new RegExp(`the secret|other\\.txt|/outside|"inode":${secret}\\b`));
           }
           await eventually(() => assert.ok(Atomics.load(control, 1) > start));
-          assert.deepEqual(treeOf(scratch.at('outside')), before);
+          assert.deepEqual(treeOf(scratch.at('outside')), earlier);
         });
       }
     });

@@ -4,7 +4,7 @@ import {
   type NativePath,
   ByteBudget,
   OpenFile,
-  Paths,
+  type Paths,
   canonicalise,
   copy,
   listFolder,
