@@ -1,11 +1,10 @@
 // Copies one regular file by two open descriptors, so that what is copied is what was judged.
 
-import { type Stats, closeSync, constants, fchmodSync, fchownSync, fstatSync, futimesSync, promises as fs } from 'node:fs';
+import { type Stats, closeSync, constants, fchmodSync, fchownSync, futimesSync, promises as fs } from 'node:fs';
 import { folderPath } from './descent.js';
 import { errnoOf, refused } from './file-error.js';
-import { open } from './fs-calls.js';
 import { type Spot, canHoldFolders } from './place.js';
-import { openToRead } from './regular-file.js';
+import { openToOverwrite, openToRead } from './regular-file.js';
 
 /** What a copy keeps besides the contents and the mode. */
 export type Kept = 'mode' | 'modeOwnerAndTimes';
@@ -20,16 +19,14 @@ export interface CopyFileOptions {
 export async function copyFile(from: Spot, to: Spot, { existing, keep }: CopyFileOptions): Promise<number> {
   const source = await openToRead(from);
   try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY | to.openFlags;
-    // Others get access when the copy is complete.
-    const target = await open(to.path, flags | (existing === 'refuse' ? constants.O_EXCL : 0), 0o600);
+    const target = await openToOverwrite(to, { existing });
     try {
-      judgeTarget(fstatSync(target), source.stats, to);
-      await transfer({ fd: source.fd, path: from.path }, { fd: target, path: to.path });
-      fchmodSync(target, source.stats.mode & 0o7777);
-      if (keep === 'modeOwnerAndTimes') keepOwnerAndTimes(target, source.stats);
+      if (isSameFile(source.stats, target.stats)) throw refused(`"${to.shown}" is the file that is to be copied there`);
+      await transfer({ fd: source.fd, path: from.path }, { fd: target.fd, path: to.path });
+      fchmodSync(target.fd, source.stats.mode & 0o7777);
+      if (keep === 'modeOwnerAndTimes') keepOwnerAndTimes(target.fd, source.stats);
     } finally {
-      closeSync(target);
+      closeSync(target.fd);
     }
     return source.stats.size;
   } finally {
@@ -37,9 +34,8 @@ export async function copyFile(from: Spot, to: Spot, { existing, keep }: CopyFil
   }
 }
 
-function judgeTarget(target: Stats, source: Stats, { shown }: Spot): void {
-  if (!target.isFile()) throw refused(`path \`${shown}\` is not a file`);
-  if (target.ino === source.ino && target.dev === source.dev) throw refused(`"${shown}" is the file that is to be copied there`);
+function isSameFile(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.dev === other.dev;
 }
 
 /** The kernel moves the bytes, sharing blocks where the file system can. Truncates the target first. */

@@ -58,7 +58,8 @@ async function isInside(paths: Paths, path: NativePath, folder: NativePath): Pro
     try {
       return namesBelow(real, namesOf(await canonicalise(paths, existing))) !== undefined;
     } catch (error) {
-      if (errnoOf(error) !== 'ENOENT' || existing.length <= 1) throw error;
+      const errno = errnoOf(error);
+      if ((errno !== 'ENOENT' && errno !== 'ENOTDIR') || existing.length <= 1) throw error;
     }
   }
 }

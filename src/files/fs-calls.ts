@@ -1,4 +1,5 @@
-// The calls of node:fs that work on plain descriptors, as promises. FileHandle is not used: it costs more, and koffi knows only numbers.
+// The calls of node:fs that are made most often, on plain descriptors. Those of node:fs/promises take half as much time again, and their
+// FileHandle more.
 
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -7,6 +8,8 @@ import type { NativePath } from './native-path.js';
 
 export const open: (path: NativePath, flags: number, mode?: number) => Promise<number> = promisify(fs.open);
 export const close: (fd: number) => Promise<void> = promisify(fs.close);
+export const lstat: (path: NativePath) => Promise<fs.Stats> = promisify(fs.lstat);
+export const unlink: (path: NativePath) => Promise<void> = promisify(fs.unlink);
 export const truncate: (fd: number, length: number) => Promise<void> = promisify(fs.ftruncate);
 
 /** Flags of Linux that Node does not name. */

@@ -1,10 +1,10 @@
 // What a folder contains: as Codex lists it, and in sorted pages with details.
 
-import { type Stats, promises as fs } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { FileError, errnoOf } from './file-error.js';
 import { fewAtOnce } from './few-at-once.js';
 import { type Folder, entriesIn, inFolder, keyOf, keysIn, nameOf, withFolder } from './folder.js';
-import { readLink } from './fs-calls.js';
+import { lstat, readLink } from './fs-calls.js';
 import { type FileKind, kindOf, targetStats } from './metadata.js';
 import { type NativePath, joinPath, nativePath } from './native-path.js';
 import type { Paths } from './paths.js';
@@ -89,7 +89,7 @@ export async function listFolder(paths: Paths, path: NativePath, { after, limit 
 export async function entryIn(folder: Folder, name: NativePath): Promise<ListedEntry | undefined> {
   const { path } = inFolder(folder, name);
   try {
-    const stats = await fs.lstat(path);
+    const stats = await lstat(path);
     const target = stats.isSymbolicLink() ? await readLink(path) : undefined;
     return { name, ...detailsOf(stats), ...(target === undefined ? {} : { target: nativePath(target) }) };
   } catch (error) {

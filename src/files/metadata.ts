@@ -2,7 +2,7 @@
 
 import { type Stats, promises as fs } from 'node:fs';
 import { refused } from './file-error.js';
-import { readLink } from './fs-calls.js';
+import { lstat, readLink } from './fs-calls.js';
 import { type NativePath, nativePath } from './native-path.js';
 import type { Paths } from './paths.js';
 import { type Spot, linkError } from './place.js';
@@ -36,7 +36,7 @@ export interface MetadataOptions {
 
 export async function metadata(paths: Paths, path: NativePath, { links }: MetadataOptions): Promise<Metadata> {
   const own = await paths.using(path, { links: links === 'follow' ? 'parents' : links, for: 'read' }, async (place) => {
-    const stats = await fs.lstat(place.path);
+    const stats = await lstat(place.path);
     if (!stats.isSymbolicLink()) return metadataOf(stats);
     if (links === 'refuse') throw refused('path contains a symbolic link');
     const target = links === 'parents' ? await readLink(place.path) : undefined;
@@ -50,7 +50,7 @@ export async function metadata(paths: Paths, path: NativePath, { links }: Metada
 /** About the end of the links at a place that was sought with links followed. */
 export async function targetStats(place: Spot): Promise<Stats> {
   if (place.openFlags === 0) return fs.stat(place.path);
-  const stats = await fs.lstat(place.path);
+  const stats = await lstat(place.path);
   if (stats.isSymbolicLink()) throw linkError(place);
   return stats;
 }
@@ -86,6 +86,6 @@ export async function canonicalise(paths: Paths, path: NativePath): Promise<Nati
     );
   }
   const real = await paths.realPath(path);
-  await paths.using(real, { links: 'parents', for: 'read' }, async (place) => fs.lstat(place.path));
+  await paths.using(real, { links: 'parents', for: 'read' }, async (place) => lstat(place.path));
   return real;
 }

@@ -45,8 +45,9 @@ export function shownPath(path: NativePath): string {
 /** All but the printable ASCII characters that the URL standard leaves as they are in a path. */
 const encodedInUri = /[^!$&'()*+,\-./0-9:;=@A-Z[\]_a-z|~]/g;
 
+/** The URL standard reads `c|` as `c:`. */
 function startsWithDrive(path: string): boolean {
-  return /^\/+[A-Za-z]:(?:\/|$)/.test(path);
+  return /^\/+[A-Za-z][:|](?:\/|$)/.test(path);
 }
 
 function parsedUrl(text: string): URL {

@@ -11,13 +11,13 @@ export interface Opened {
   readonly stats: Stats;
 }
 
-export async function openToRead(place: Spot): Promise<Opened> {
-  return openJudged(place, { flags: constants.O_RDONLY, accepts: (stats) => stats.isFile() });
+export async function openToRead(spot: Spot): Promise<Opened> {
+  return openJudged(spot, { flags: constants.O_RDONLY, accepts: (stats) => stats.isFile() });
 }
 
 /** Creates the file, with mode 0666 less the umask, or truncates it: the inode, the mode and the owner stay. */
-export async function openToReplace(place: Spot, { devices }: { devices: 'accept' | 'refuse' }): Promise<Opened> {
-  const opened = await openJudged(place, {
+export async function openToReplace(spot: Spot, { devices }: { devices: 'accept' | 'refuse' }): Promise<Opened> {
+  const opened = await openJudged(spot, {
     flags: constants.O_WRONLY | constants.O_CREAT,
     accepts: (stats) => stats.isFile() || (devices === 'accept' && stats.isCharacterDevice()),
   });
@@ -31,16 +31,26 @@ export async function openToReplace(place: Spot, { devices }: { devices: 'accept
   }
 }
 
-async function openJudged(
-  place: Spot,
-  { flags, accepts }: { flags: number; accepts: (stats: Stats) => boolean },
-): Promise<Opened> {
-  const fd = await openWithoutWaiting(place, flags);
+/** The target of a copy, not truncated yet. A new file is for its owner only until the copy is complete. */
+export async function openToOverwrite(spot: Spot, { existing }: { existing: 'overwrite' | 'refuse' }): Promise<Opened> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | (existing === 'refuse' ? constants.O_EXCL : 0);
+  return openJudged(spot, { flags, mode: 0o600, accepts: (stats) => stats.isFile() });
+}
+
+interface OpenRules {
+  readonly flags: number;
+  /** Of a new file. */
+  readonly mode?: number;
+  readonly accepts: (stats: Stats) => boolean;
+}
+
+async function openJudged(spot: Spot, rules: OpenRules): Promise<Opened> {
+  const fd = await openWithoutWaiting(spot, rules);
   let isKept = false;
   try {
     // Synchronous: the inode of an open file is in memory, and a turn of the thread pool costs more than the call.
     const stats = fstatSync(fd);
-    if (!accepts(stats)) throw notAFile(place);
+    if (!rules.accepts(stats)) throw notAFile(spot);
     isKept = true;
     return { fd, stats };
   } finally {
@@ -48,12 +58,12 @@ async function openJudged(
   }
 }
 
-async function openWithoutWaiting(place: Spot, flags: number): Promise<number> {
+async function openWithoutWaiting(spot: Spot, { flags, mode = 0o666 }: OpenRules): Promise<number> {
   try {
-    return await open(place.path, flags | place.openFlags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o666);
+    return await open(spot.path, flags | spot.openFlags | constants.O_NONBLOCK | constants.O_NOCTTY, mode);
   } catch (error) {
     // A socket, a FIFO that has no reader, or a device without a driver.
-    throw errnoOf(error) === 'ENXIO' ? notAFile(place) : error;
+    throw errnoOf(error) === 'ENXIO' ? notAFile(spot) : error;
   }
 }
 

@@ -4,6 +4,7 @@ import { constants, promises as fs } from 'node:fs';
 import { FileError, errnoOf, namingPath, refused } from './file-error.js';
 import { fewAtOnce } from './few-at-once.js';
 import { entriesIn, inFolder, withFolder } from './folder.js';
+import { lstat, unlink } from './fs-calls.js';
 import type { NativePath } from './native-path.js';
 import type { Paths } from './paths.js';
 import type { Spot } from './place.js';
@@ -21,9 +22,9 @@ export async function remove(paths: Paths, path: NativePath, { contents, absent,
   if (links === 'refuse' && contents === 'remove') throw new FileError('failed', 'recursive no-follow removal is unsupported');
   try {
     await paths.using(path, { links: links === 'refuse' ? 'refuse' : 'parents', for: 'write' }, async (place) => {
-      const stats = await fs.lstat(place.path);
+      const stats = await lstat(place.path);
       if (stats.isSymbolicLink() && links === 'refuse') throw refused('path contains a symbolic link');
-      if (!stats.isDirectory()) await fs.unlink(place.path);
+      if (!stats.isDirectory()) await unlink(place.path);
       else if (contents === 'refuse') await fs.rmdir(place.path);
       else await removeTree(place);
     });
@@ -41,7 +42,7 @@ export async function removeTree(spot: Spot): Promise<void> {
       for (const { inner, type } of entries) if (type.isDirectory()) await ifPresent(async () => removeTree(inner));
       const others = entries.filter(({ type }) => !type.isDirectory());
       await fewAtOnce(others, async ({ inner }) => {
-        await namingPath(inner.shown, async () => ifPresent(async () => fs.unlink(inner.path)));
+        await namingPath(inner.shown, async () => ifPresent(async () => unlink(inner.path)));
       });
     });
     await fs.rmdir(spot.path);

@@ -52,7 +52,7 @@ export class Scratch implements Disposable {
 /** Everything below a folder, in order: path, mode, and text or target. */
 export function treeOf(folder: string, prefix = ''): string[] {
   return readdirSync(folder, { encoding: 'buffer' })
-    .toSorted(Buffer.compare)
+    .toSorted((one, other) => Buffer.compare(one, other))
     .flatMap((name) => {
       const path = Buffer.concat([Buffer.from(`${folder}/`), name]);
       const stats = lstatSync(path);
