@@ -4,19 +4,24 @@
 import { promises as fs } from 'node:fs';
 import { getSystemErrorMap } from 'node:util';
 import { loadKoffi } from '../native/koffi.js';
-import { systemError } from './file-error.js';
 import { bytesOf, type NativePath } from './native-path.js';
 
 /** Fails with EEXIST when there is something at `to`. */
 export async function renameExclusively(from: NativePath, to: NativePath): Promise<void> {
   const errno = await rename(from, to);
   if (errno === 0) return;
-  const [name, text] = getSystemErrorMap().get(-errno) ?? ['ENOSYS', 'function not implemented'];
-  if (name !== 'ENOSYS' && name !== 'EINVAL') {
-    throw Object.assign(new Error(`${name}: ${text}, rename`), { code: name, errno: -errno });
-  }
-  if (await exists(to)) throw systemError('EEXIST', to.toString());
+  const problem = systemProblem(errno);
+  if (problem !== undefined && problem.code !== 'ENOSYS' && problem.code !== 'EINVAL') throw problem;
+  if (await exists(to)) throw systemProblem(EEXIST) ?? new Error('the name exists');
   await fs.rename(from, to);
+}
+
+/** An error like those of Node; undefined when the number is none of the system's. */
+function systemProblem(errno: number): (Error & { readonly code: string }) | undefined {
+  const known = getSystemErrorMap().get(-errno);
+  if (known === undefined) return undefined;
+  const [code, text] = known;
+  return Object.assign(new Error(`${code}: ${text}, rename`), { code, errno: -errno });
 }
 
 async function exists(path: NativePath): Promise<boolean> {
@@ -28,14 +33,15 @@ async function exists(path: NativePath): Promise<boolean> {
 
 type Rename = (from: NativePath, to: NativePath) => Promise<number>;
 
-/** Resolves with the errno, 0 for success. */
+/** Resolves with the errno, 0 for success. Binding takes longer than a call, so it is done once. */
 const rename: Rename = async (from, to) => (binding ??= bind())(from, to);
 let binding: Rename | undefined;
 
-// fcntl.h, linux/fs.h
+// fcntl.h, linux/fs.h, errno.h
 const AT_FDCWD = -100;
 const RENAME_NOREPLACE = 1;
 const ENOSYS = 38;
+const EEXIST = 17;
 
 function bind(): Rename {
   const koffi = process.platform === 'linux' ? loadKoffi() : undefined;

@@ -6,15 +6,15 @@ const fewCalls = 8;
 /** The results in the order of the list. After a failure no further call starts. */
 export async function fewAtOnce<T, R>(list: readonly T[], call: (element: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
-  let next = 0;
+  const rest = list.entries(); // shared, so each element is taken once
+  let hasFailed = false;
   const work = async (): Promise<void> => {
-    for (let at = next++; at < list.length; at = next++) {
-      const [element] = list.slice(at, at + 1);
-      if (element === undefined) continue;
+    for (const [at, element] of rest) {
+      if (hasFailed) return;
       try {
         results[at] = await call(element);
       } catch (error) {
-        next = list.length;
+        hasFailed = true;
         throw error;
       }
     }

@@ -50,8 +50,8 @@ export function fileErrorOf(error: unknown, shown?: string): FileError {
   const errno = errnoOf(error);
   const text = error instanceof Error ? error.message : String(error);
   if (errno === undefined) return new FileError('failed', text, { cause: error });
-  const [said = text] = /^\w+: .*?, \w+/.exec(text) ?? [];
-  const message = shown === undefined ? text : `${said} "${shown}"`;
+  const [said] = /^E\w+: .*?, \w+/.exec(text) ?? [];
+  const message = shown === undefined || said === undefined ? text : `${said} "${shown}"`;
   return new FileError(kindOf(errno), message, { errno, cause: error });
 }
 

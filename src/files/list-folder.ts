@@ -76,7 +76,8 @@ export interface ListPage {
 export async function listFolder(paths: Paths, path: NativePath, { after, limit }: ListOptions): Promise<ListPage> {
   return paths.using(path, { links: 'follow', for: 'read' }, async (place) =>
     withFolder(place, async (folder) => {
-      const keys = (await keysIn(folder)).filter((key) => after === undefined || key > keyOf(after)).toSorted();
+      const start = after === undefined ? '' : keyOf(after); // no name is empty
+      const keys = (await keysIn(folder)).filter((key) => key > start).toSorted();
       const listed = await fewAtOnce(keys.slice(0, limit), async (key) => entryIn(folder, nameOf(key)));
       const last = keys.length > limit ? keys[limit - 1] : undefined;
       const entries = listed.filter((entry) => entry !== undefined);

@@ -123,6 +123,7 @@ export class Paths {
     }
   }
 
+  /** Whether the path alone is the place. */
   #isPlain({ links, hold }: PlaceOptions): boolean {
     return this.#roots === undefined && ((links !== 'refuse' && hold !== 'always') || !canHoldFolders);
   }

@@ -2,7 +2,7 @@
 
 import { constants, existsSync } from 'node:fs';
 import { folderPath } from './descent.js';
-import { errnoOf } from './file-error.js';
+import { errnoOf, refused } from './file-error.js';
 import { type NativePath, joinPath, namesOf, parentOf } from './native-path.js';
 import { shownPath } from './path-uri.js';
 
@@ -38,6 +38,9 @@ export type Spot = Pick<Place, 'path' | 'openFlags' | 'shown'>;
 
 /** A place that is only a path: nothing is open, and the kernel follows its links. Costs nothing. */
 export function plainPlace(path: NativePath, { links }: PlaceOptions): Place {
+  if (links === 'refuse' && process.platform !== 'darwin') {
+    throw refused('links cannot be refused on this machine: it has no /proc/self/fd');
+  }
   return {
     path,
     get folder() {
@@ -46,7 +49,6 @@ export function plainPlace(path: NativePath, { links }: PlaceOptions): Place {
     get name() {
       return namesOf(path).at(-1) ?? '.';
     },
-    // Elsewhere than on macOS, links are refused by holding folders.
     openFlags: links === 'refuse' ? O_NOFOLLOW_ANY : 0,
     shown: shownPath(path),
     close: () => {},

@@ -22,6 +22,8 @@ export async function remove(paths: Paths, path: NativePath, { contents, absent,
   if (links === 'refuse' && contents === 'remove') throw new FileError('failed', 'recursive no-follow removal is unsupported');
   try {
     await paths.using(path, { links: links === 'refuse' ? 'refuse' : 'parents', for: 'write' }, async (place) => {
+      // Its contents would be gone before the system refuses.
+      if (place.name === '.') throw refused(`"${place.shown}" cannot be removed: it is the root of what this server serves`);
       const stats = await lstat(place.path);
       if (stats.isSymbolicLink() && links === 'refuse') throw refused('path contains a symbolic link');
       if (!stats.isDirectory()) await unlink(place.path);

@@ -19,8 +19,8 @@ export interface WalkTreeOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `name` is the path relative to the root of the walk. */
 export interface TreeEntry extends Omit<ListedEntry, 'name'> {
+  /** Relative to the root of the walk. */
   readonly path: NativePath;
 }
 
@@ -86,15 +86,15 @@ class TreeWalker {
   async visit(level: Level, after: readonly NativePath[]): Promise<void> {
     this.#options.signal?.throwIfAborted();
     const [first, ...rest] = after;
-    const start = first === undefined ? undefined : keyOf(first);
-    const keys = (await keysIn(level.folder)).filter((key) => start === undefined || key >= start).toSorted();
+    const start = first === undefined ? '' : keyOf(first); // no name is empty
+    const keys = (await keysIn(level.folder)).filter((key) => key >= start).toSorted();
     for (let at = 0; at < keys.length && !this.#isFull; at += batch) {
       const names = keys.slice(at, at + batch).map(nameOf);
       const entries = await fewAtOnce(names, async (name) => entryIn(level.folder, name));
       for (const entry of entries) {
         if (entry === undefined) continue;
         if (this.#isFull) return;
-        const isResumed = start !== undefined && keyOf(entry.name) === start;
+        const isResumed = keyOf(entry.name) === start;
         if (!isResumed) this.#list(entry, level);
         await this.#enter(entry, level, isResumed ? rest : []);
       }
@@ -146,5 +146,5 @@ class TreeWalker {
 /** Entries whose details are read at a time: a page of few entries must not read a large folder's. */
 const batch = 64;
 
-/** Each level has a folder open. Deeper trees are hardly made on purpose. */
+/** Each level has a folder open. */
 const mostLevels = 256;

@@ -51,13 +51,11 @@ function judgeLimits({ maxDepth, maxDirectories, maxEntries }: WalkOptions): voi
 }
 
 class Walker {
-  readonly outcome = {
-    entries: new Array<WalkOutcome['entries'][number]>(),
-    errors: new Array<WalkOutcome['errors'][number]>(),
-    isTruncated: false,
-  };
   readonly #paths: Paths;
   readonly #options: WalkOptions;
+  readonly #entries: WalkOutcome['entries'][number][] = [];
+  readonly #errors: WalkOutcome['errors'][number][] = [];
+  #isTruncated = false;
   readonly #queue: { readonly path: NativePath; readonly depth: number }[] = [];
   /** Device and inode of every folder in the queue, past and present: a link must not lead in circles. */
   readonly #entered = new Set<string>();
@@ -67,6 +65,10 @@ class Walker {
   constructor(paths: Paths, options: WalkOptions) {
     this.#paths = paths;
     this.#options = options;
+  }
+
+  get outcome(): WalkOutcome {
+    return { entries: this.#entries, errors: this.#errors, isTruncated: this.#isTruncated };
   }
 
   async run(root: NativePath): Promise<void> {
@@ -87,10 +89,10 @@ class Walker {
     } catch (error) {
       return this.#addError(folder, error);
     }
-    entries.sort((one, other) =>
-      Buffer.compare(Buffer.from(keyOf(one.name), 'latin1'), Buffer.from(keyOf(other.name), 'latin1')),
-    );
-    for (const entry of entries) {
+    const sorted = entries
+      .map((entry) => ({ entry, key: keyOf(entry.name) }))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1));
+    for (const { entry } of sorted) {
       if (this.#seen === this.#options.maxEntries) return this.#truncate();
       this.#seen += 1;
       if (!(await this.#add(entry, joinPath(folder, entry.name), depth))) return false;
@@ -102,7 +104,7 @@ class Walker {
     if (kind === 'other') return true;
     if (isLink && (kind === 'file' || this.#options.directoryLinks === 'ignore')) return true;
     if (!this.#reserve(uriOfPath(path).length)) return false;
-    this.outcome.entries.push({ path, kind });
+    this.#entries.push({ path, kind });
     if (kind === 'file' || depth >= this.#options.maxDepth) return true;
     if (this.#options.hiddenDirectories === 'prune' && keyOf(name).startsWith('.')) return true;
     try {
@@ -127,7 +129,7 @@ class Walker {
   #addError(path: NativePath, error: unknown): boolean {
     const { message } = fileErrorOf(error);
     if (!this.#reserve(uriOfPath(path).length + Buffer.byteLength(message))) return false;
-    this.outcome.errors.push({ path, message });
+    this.#errors.push({ path, message });
     return true;
   }
 
@@ -138,7 +140,7 @@ class Walker {
   }
 
   #truncate(): false {
-    this.outcome.isTruncated = true;
+    this.#isTruncated = true;
     return false;
   }
 }

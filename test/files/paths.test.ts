@@ -152,8 +152,10 @@ for (const openat2 of ['use', 'avoid'] as const) {
       assert.equal((await metadata(confined.paths, root, { links: 'follow' })).kind, 'directory');
       assert.equal((await listFolder(confined.paths, root, { limit: 10 })).entries.length, 1);
       assert.equal(await canonicalise(confined.paths, root), root);
-      await remove(confined.paths, root, { contents: 'refuse', absent: 'refuse', links: 'follow' }).catch(() => {});
-      assert.equal((await metadata(confined.paths, root, { links: 'follow' })).kind, 'directory');
+      for (const contents of ['remove', 'refuse'] as const) {
+        await assert.rejects(remove(confined.paths, root, { contents, absent: 'accept', links: 'follow' }), { kind: 'refused' });
+      }
+      assert.equal(await confined.text('root/b.txt'), 'b');
     });
 
     test('leaves out of a listing what leads outside', async () => {
