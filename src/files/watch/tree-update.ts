@@ -1,5 +1,6 @@
 // Brings a known tree up to date with what is seen on the disk, and writes down the changes in an order in which a reader can apply them.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type Facts,
   type KnownEntry,
@@ -25,6 +26,9 @@ export interface UpdateOptions extends LookOptions {
   isClosed(): boolean;
 }
 
+/** Entries that are compared before others get their turn of the event loop: about a millisecond. */
+const settledPerTurn = 256;
+
 export async function updateTree(noticed: ReadonlyMap<KnownFolder, Names>, options: UpdateOptions): Promise<Change[]> {
   const { tree } = options;
   const changes: Change[] = [];
@@ -36,7 +40,7 @@ export async function updateTree(noticed: ReadonlyMap<KnownFolder, Names>, optio
     // The rest of what happened to it is seen like for an entry that stayed.
     if (to.now !== undefined && !isWrittenAfterMove(entry.facts, to.now)) entry.facts = to.now;
   }
-  for (const sighting of seen) await settle(sighting, changes, options);
+  await settleAll(seen, changes, options);
   for (const [folder, names] of notFound) if (tree.contains(folder)) options.notSeen(folder, names);
   return changes;
 }
@@ -47,7 +51,14 @@ export async function lookAtContent(folder: KnownFolder, changes: Change[], opti
   const seen = await lookInto(folder, { names: 'all', path }, options);
   // It was moved or replaced since it was seen, so its parent has news.
   if (seen === undefined && folder.parent !== undefined) options.notSeen(folder.parent, new Map([[folder.name, 0]]));
-  for (const sighting of seen ?? []) await settle(sighting, changes, options);
+  await settleAll(seen ?? [], changes, options);
+}
+
+async function settleAll(seen: readonly Sighting[], changes: Change[], options: UpdateOptions): Promise<void> {
+  for (const [at, sighting] of seen.entries()) {
+    await settle(sighting, changes, options);
+    if (at % settledPerTurn === settledPerTurn - 1) await nextTurn();
+  }
 }
 
 async function settle(sighting: Sighting, changes: Change[], options: UpdateOptions): Promise<void> {
