@@ -2,7 +2,7 @@
 // never followed: neither one of the archive nor one that was there before.
 
 import { fchmodSync, fchownSync, fstatSync, futimesSync, mkdirSync } from 'node:fs';
-import { FileError, errnoOf, refused } from '../file-error.js';
+import { FileError, errnoOf, fileErrorOf, refused } from '../file-error.js';
 import { type HeldFolder, shownKey } from '../held-folder.js';
 import { parted } from './entry-path.js';
 import { secondsOf } from './modified-time.js';
@@ -19,6 +19,8 @@ interface Frame {
   readonly name: string;
   /** Set when the folder is left, since each new entry changes its time, and its mode may forbid new ones. */
   metadata: Metadata | undefined;
+  /** Whether it was at the destination before: then it may belong to another user, and keep its mode and time. */
+  isOld: boolean;
 }
 
 export class FolderStack {
@@ -44,10 +46,10 @@ export class FolderStack {
   make(path: string, metadata: Metadata): void {
     const { folder, name } = parted(path);
     const parent = this.at(folder);
-    this.#makeUnlessThere(parent, { name, mode: metadata.mode });
+    const isOld = this.#makeUnlessThere(parent, { name, mode: metadata.mode }) === 'there';
     this.at(path);
     const frame = this.#frames.at(-1);
-    if (frame !== undefined) frame.metadata = metadata;
+    if (frame !== undefined) Object.assign(frame, { metadata, isOld });
   }
 
   /** Opens the folder with this path beside the stack. It must exist; the caller closes it. */
@@ -94,15 +96,17 @@ export class FolderStack {
       this.#makeUnlessThere(parent, { name, mode: 0o777 });
       folder = openNext(parent, name);
     }
-    this.#frames.push({ name, folder, metadata: undefined });
+    this.#frames.push({ name, folder, metadata: undefined, isOld: true });
   }
 
-  #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): void {
+  #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): 'made' | 'there' {
     try {
       // Its owner can write into it until it is complete; nobody else gets more than the archive says.
       mkdirSync(parent.pathOf(name), (mode & 0o777) | 0o700);
+      return 'made';
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
+      return 'there';
     }
   }
 
@@ -116,6 +120,9 @@ export class FolderStack {
       setMetadata(frame.folder.fd, frame.metadata, this.#owners);
       // A folder has its group, and the bit that passes it on (setgid), from the folder above it.
       if (inherited !== 0) fchmodSync(frame.folder.fd, (frame.metadata.mode & 0o777) | inherited);
+    } catch (error) {
+      if (!frame.isOld || errnoOf(error) !== 'EPERM')
+        throw fileErrorOf(error, shownKey([...this.#frames.map(({ name }) => name), frame.name].join('/')));
     } finally {
       frame.folder.close();
     }
