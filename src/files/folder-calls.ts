@@ -1,5 +1,6 @@
 // The libc functions that act relative to an opened folder and that Node does not offer, called through koffi.
 
+import { isMainThread } from 'node:worker_threads';
 import { loadKoffi } from '../native/koffi.js';
 
 export interface FolderCalls {
@@ -13,9 +14,9 @@ export interface FolderCalls {
   errno(): number;
 }
 
-/** Undefined on other systems and where koffi is not installed. */
+/** Undefined on other systems, where koffi is not installed, and in worker threads, which warn of every descriptor that Node did not open. */
 export function folderCalls(): FolderCalls | undefined {
-  if (process.platform !== 'linux') return undefined;
+  if (process.platform !== 'linux' || !isMainThread) return undefined;
   binding ??= { calls: bind() };
   return binding.calls;
 }

@@ -34,7 +34,7 @@ export class HeldFolder {
   /** The caller closes the descriptor. A link fails with ELOOP. */
   openFile(name: string, flags: number, mode = 0o666): number {
     if (this.calls !== undefined) {
-      const fd = this.calls.openat(this.fd, terminated(name), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+      const fd = this.calls.openat(this.fd, name === '.' ? ownName : terminated(name), flags | O_NOFOLLOW | O_CLOEXEC, mode);
       if (fd >= 0) return fd;
     }
     // Also after a failed openat: a second try that puts the error in Node's words.
@@ -57,6 +57,9 @@ export class HeldFolder {
     closeSync(this.fd);
   }
 }
+
+/** The folder itself, as libc takes it. */
+const ownName = Buffer.from('.\0');
 
 /** A name as libc takes it. */
 export function terminated(name: string): Buffer {

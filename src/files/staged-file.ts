@@ -18,6 +18,7 @@ const withoutUnnamed = new Set(['EOPNOTSUPP', 'ENOTSUP', 'EISDIR', 'EINVAL', 'EN
 
 /** Of linkat: the descriptor itself is meant, the link is followed, the path is not relative to an opened folder. */
 const atEmptyPath = 0x1000;
+const emptyName = terminated('');
 const atSymlinkFollow = 0x400;
 const atCurrentFolder = -100;
 
@@ -76,7 +77,7 @@ export class StagedFile {
     const { calls, fd: folder } = this.#folder;
     if (calls === undefined) throw new Error('an unnamed file needs libc');
     const to = terminated(name);
-    if (calls.linkat(this.fd, terminated(''), folder, to, atEmptyPath) === 0) return 'linked';
+    if (calls.linkat(this.fd, emptyName, folder, to, atEmptyPath) === 0) return 'linked';
     // Without privileges, kernels before 6.10 know the file only by its entry in /proc, which takes 5 µs longer.
     if (calls.errno() !== system.errno.EEXIST) {
       const from = terminated(`/proc/self/fd/${this.fd}`);

@@ -5,13 +5,16 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { linkSync, lutimesSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, utimesSync } from 'node:fs';
 import { appendFileSync, chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
+import { Paths } from '#src/files/paths.js';
 import { packTree } from '#src/files/tree/pack.js';
 import type { TreeProgress, TreeResult } from '#src/files/tree/tree-result.js';
 import { unpackTree } from '#src/files/tree/unpack.js';
+import { withFs } from '../support/changed-fs.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { namesBelow, treeSnapshot } from '../support/tree-snapshot.js';
 
@@ -186,6 +189,42 @@ test('hard links are packed as files of their own', async () => {
   await unpackTree(place(copy), packTree(place(source)));
   assert.deepEqual(treeSnapshot(copy), treeSnapshot(source));
   assert.equal(statSync(join(copy, 'b')).nlink, 1);
+});
+
+test('a tree is packed and unpacked by a server that is confined to a root', async () => {
+  makeRichTree();
+  const confined = Paths.open({ roots: [base] });
+  mkdirSync(copy);
+  symlinkSync('../copy', join(source, 'to copy'));
+  for (const target of [join(copy, 'new'), copy, join(source, 'to copy')]) {
+    const from = await confined.at(source, { links: 'follow', for: 'read' });
+    const to = await confined.at(target, { links: 'follow', for: 'write' });
+    await unpackTree(to, packTree(from, { exclude: (path) => path === 'to copy' }));
+    from.close();
+    to.close();
+    assert.equal(readFileSync(join(target, 'docs/a.txt'), 'utf8'), 'abc');
+  }
+  confined.close();
+  rmSync(join(source, 'to copy'));
+  rmSync(join(copy, 'new'), { recursive: true });
+  assert.deepEqual(treeSnapshot(copy), treeSnapshot(source));
+});
+
+test('a folder of another user is unpacked into, and keeps its mode', async () => {
+  makePlainTree();
+  mkdirSync(join(copy, 'docs'), { recursive: true });
+  chmodSync(join(copy, 'docs'), 0o777);
+  const { fchmodSync, fstatSync } = fs;
+  const refusing = (fd: number, mode: fs.Mode): void => {
+    if (fstatSync(fd).isDirectory()) throw Object.assign(new Error('EPERM: operation not permitted, fchmod'), { code: 'EPERM' });
+    fchmodSync(fd, mode);
+  };
+  const unpack = async (): Promise<TreeResult> =>
+    unpackTree(place(copy), packTree(place(source), { exclude: (path) => path !== 'docs' }));
+  await withFs({ fchmodSync: refusing }, unpack);
+  assert.equal(statSync(join(copy, 'docs')).mode & 0o777, 0o777);
+  rmSync(join(copy, 'docs'), { recursive: true });
+  await assert.rejects(withFs({ fchmodSync: refusing }, unpack), { errno: 'EPERM' });
 });
 
 test('an aborted transfer stops packing and unpacking', async () => {

@@ -4,6 +4,9 @@ export class ArchiveBytes {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #onChunk: (chunk: Uint8Array) => void;
   readonly #chunks: Buffer[] = [];
+  /** Bytes of the first chunk that have been taken. */
+  #taken = 0;
+  /** Bytes that have not. */
   #length = 0;
 
   /** `onChunk` is called for each chunk when it arrives. */
@@ -26,26 +29,32 @@ export class ArchiveBytes {
   /** Exactly so many bytes, or undefined if they are not there yet. */
   take(count: number): Buffer | undefined {
     if (this.#length < count) return undefined;
-    const [first] = this.#chunks;
-    if (first === undefined || first.length >= count) return this.takeSome(count);
+    const some = this.takeSome(count);
+    if (some.length === count) return some;
     const joined = Buffer.allocUnsafe(count);
-    for (let at = 0; at < count;) at += this.takeSome(count - at).copy(joined, at);
+    for (let at = some.copy(joined); at < count;) at += this.takeSome(count - at).copy(joined, at);
     return joined;
   }
 
   /** Up to so many bytes, without copying; none only if none are there. */
   takeSome(most: number): Buffer {
-    const first = this.#chunks[0] ?? Buffer.alloc(0);
-    const taken = first.subarray(0, most);
-    if (taken.length === first.length) this.#chunks.shift();
-    else this.#chunks[0] = first.subarray(taken.length);
-    this.#length -= taken.length;
-    return taken;
+    const [first] = this.#chunks;
+    if (first === undefined) return Buffer.alloc(0);
+    const start = this.#taken;
+    const end = Math.min(start + most, first.length);
+    this.#taken = end;
+    this.#length -= end - start;
+    if (end === first.length) {
+      this.#chunks.shift();
+      this.#taken = 0;
+    }
+    return first.subarray(start, end);
   }
 
   /** Drops what has arrived. */
   discard(): void {
     this.#chunks.length = 0;
+    this.#taken = 0;
     this.#length = 0;
   }
 

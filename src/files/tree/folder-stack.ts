@@ -2,8 +2,9 @@
 // never followed: neither one of the archive nor one that was there before.
 
 import { fchmodSync, fchownSync, fstatSync, futimesSync, mkdirSync } from 'node:fs';
-import { FileError, errnoOf, refused } from '../file-error.js';
+import { FileError, errnoOf, fileErrorOf, refused } from '../file-error.js';
 import { type HeldFolder, shownKey } from '../held-folder.js';
+import { parted } from './entry-path.js';
 import { secondsOf } from './modified-time.js';
 import type { ArchivedEntry } from './tar-reader.js';
 import { deepestTree } from './held-walk.js';
@@ -18,6 +19,8 @@ interface Frame {
   readonly name: string;
   /** Set when the folder is left, since each new entry changes its time, and its mode may forbid new ones. */
   metadata: Metadata | undefined;
+  /** Whether it was at the destination before: then it may belong to another user, and keep its mode and time. */
+  isOld: boolean;
 }
 
 export class FolderStack {
@@ -43,10 +46,10 @@ export class FolderStack {
   make(path: string, metadata: Metadata): void {
     const { folder, name } = parted(path);
     const parent = this.at(folder);
-    this.#makeUnlessThere(parent, { name, mode: metadata.mode });
+    const isOld = this.#makeUnlessThere(parent, { name, mode: metadata.mode }) === 'there';
     this.at(path);
     const frame = this.#frames.at(-1);
-    if (frame !== undefined) frame.metadata = { ...metadata, mode: grantedMode(metadata.mode, this.#owners) };
+    if (frame !== undefined) Object.assign(frame, { metadata, isOld });
   }
 
   /** Opens the folder with this path beside the stack. It must exist; the caller closes it. */
@@ -93,15 +96,17 @@ export class FolderStack {
       this.#makeUnlessThere(parent, { name, mode: 0o777 });
       folder = openNext(parent, name);
     }
-    this.#frames.push({ name, folder, metadata: undefined });
+    this.#frames.push({ name, folder, metadata: undefined, isOld: true });
   }
 
-  #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): void {
+  #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): 'made' | 'there' {
     try {
       // Its owner can write into it until it is complete; nobody else gets more than the archive says.
       mkdirSync(parent.pathOf(name), (mode & 0o777) | 0o700);
+      return 'made';
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
+      return 'there';
     }
   }
 
@@ -111,9 +116,13 @@ export class FolderStack {
     this.#path = this.#frames.map(({ name }) => name).join('/');
     try {
       if (frame.metadata === undefined) return;
+      const inherited = this.#owners === 'own' ? fstatSync(frame.folder.fd).mode & 0o7000 : 0;
+      setMetadata(frame.folder.fd, frame.metadata, this.#owners);
       // A folder has its group, and the bit that passes it on (setgid), from the folder above it.
-      const special = this.#owners === 'own' ? fstatSync(frame.folder.fd).mode & 0o7000 : 0;
-      setMetadata(frame.folder.fd, { ...frame.metadata, mode: frame.metadata.mode | special }, this.#owners);
+      if (inherited !== 0) fchmodSync(frame.folder.fd, (frame.metadata.mode & 0o777) | inherited);
+    } catch (error) {
+      if (!frame.isOld || errnoOf(error) !== 'EPERM')
+        throw fileErrorOf(error, shownKey([...this.#frames.map(({ name }) => name), frame.name].join('/')));
     } finally {
       frame.folder.close();
     }
@@ -130,35 +139,12 @@ function openNext(parent: HeldFolder, name: string): HeldFolder {
   }
 }
 
-/** Without the archived owner, the bits that would grant the rights of another one (setuid, setgid) are left out. */
-export function grantedMode(mode: number, owners: Owners): number {
-  return owners === 'archived' ? mode : mode & 0o777;
-}
-
+/** Without the archived owner, the bits that would lend the rights of another one (setuid, setgid) are left out. */
 export function setMetadata(fd: number, { mode, uid, gid, modifiedAtUs }: Metadata, owners: Owners): void {
   if (owners === 'archived') fchownSync(fd, uid, gid);
-  fchmodSync(fd, mode);
+  fchmodSync(fd, owners === 'archived' ? mode : mode & 0o777);
   futimesSync(fd, secondsOf(modifiedAtUs), secondsOf(modifiedAtUs));
 }
-
-/** The parts of a path without a slash at its end; `folder` is '' at the root. */
-export function parted(path: string): { readonly folder: string; readonly name: string } {
-  const slash = path.lastIndexOf('/');
-  return { folder: slash < 0 ? '' : path.slice(0, slash), name: path.slice(slash + 1) };
-}
-
-/** An archive's path without `.` and doubled slashes; '' is the tree itself. Refuses whatever could lead out of it. */
-export function pathBelow(archived: string): string {
-  if (isPlain.test(archived)) return archived;
-  if (archived.startsWith('/')) throw refused(`the archive has an absolute path: "${shownKey(archived)}"`);
-  const names = archived.split('/').filter((name) => name !== '' && name !== '.');
-  if (names.includes('..')) throw refused(`the archive has a path with "..": "${shownKey(archived)}"`);
-  if (archived.includes('\0')) throw refused(`the archive has a path with a NUL character: "${shownKey(archived)}"`);
-  return names.join('/');
-}
-
-/** Most paths need no second look: no name begins with a dot, and there are no empty names. */
-const isPlain = /^[^./\0][^/\0]*(?:\/[^./\0][^/\0]*)*$/;
 
 function namesIn(path: string): readonly string[] {
   const names = path === '' ? [] : path.split('/');

@@ -7,7 +7,8 @@ import { errnoOf, refused } from '../file-error.js';
 import { type HeldFolder, shownKey } from '../held-folder.js';
 import { removeIfThere } from '../staged-file.js';
 import type { Staging } from '../staging.js';
-import { type FolderStack, type Owners, parted, pathBelow } from './folder-stack.js';
+import { parted, pathBelow } from './entry-path.js';
+import type { FolderStack, Owners } from './folder-stack.js';
 import { secondsOf } from './modified-time.js';
 import type { ArchivedEntry } from './tar-reader.js';
 

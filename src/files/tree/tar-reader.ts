@@ -1,12 +1,13 @@
-// Reads the headers of a tar archive: ustar, pax, and what GNU tar writes. Knows no files; judges no names.
+// Reads the headers of a tar archive: ustar, pax, and what GNU tar writes. Knows no files.
 
 import { FileError } from '../file-error.js';
 import type { ArchiveBytes } from './archive-bytes.js';
+import { pathBelow } from './entry-path.js';
 import { blockBytes, checksumOf, fields, paddingOf } from './tar-format.js';
 
 export interface ArchivedEntry {
   readonly kind: 'file' | 'folder' | 'link' | 'hardLink' | 'fifo' | 'device' | 'unknown';
-  /** As the archive has it. */
+  /** Relative, without `.` and slashes at the ends; '' is the tree itself. */
   readonly path: string;
   /** Of the contents that follow. */
   readonly size: number;
@@ -35,12 +36,15 @@ const kinds: Readonly<Record<string, ArchivedEntry['kind']>> = {
 
 type Records = Readonly<Record<string, string>>;
 
+/** Most entries have none, or few: joining and searching them for each of thousands of files would show. */
+const noRecords: Records = {};
+
 export class TarReader {
   readonly #bytes: ArchiveBytes;
   /** The block of a header whose extended records have not arrived in full. */
   #extended: Buffer | undefined;
-  #shared: Records = {};
-  #own: Records = {};
+  #shared: Records = noRecords;
+  #own: Records = noRecords;
 
   constructor(bytes: ArchiveBytes) {
     this.#bytes = bytes;
@@ -66,23 +70,23 @@ export class TarReader {
     const body = this.#bytes.take(size + paddingOf(size))?.subarray(0, size);
     if (body === undefined) return false;
     if (type === 'g') this.#shared = { ...this.#shared, ...recordsIn(body) };
-    else if (type === 'x') this.#own = { ...this.#own, ...recordsIn(body) };
+    else if (type === 'x') this.#own = this.#own === noRecords ? recordsIn(body) : { ...this.#own, ...recordsIn(body) };
     else this.#own = { ...this.#own, [type === 'L' ? 'path' : 'linkpath']: textIn(body, { at: 0, bytes: size }) };
     return true;
   }
 
   #entry(block: Buffer, type: string): ArchivedEntry {
-    const records = { ...this.#shared, ...this.#own };
-    this.#own = {};
+    const records = this.#shared === noRecords ? this.#own : { ...this.#shared, ...this.#own };
+    this.#own = noRecords;
     const path = records['path'] ?? ustarPath(block);
-    if (type === 'S' || Object.keys(records).some((key) => key.startsWith('GNU.sparse.'))) {
+    if (type === 'S' || records[sparse] !== undefined) {
       throw malformed(`stores "${path}" as a sparse file, which is not supported`);
     }
     const kind = kinds[type] ?? 'unknown';
     const seconds = records['mtime'];
     return {
       kind: kind === 'file' && path.endsWith('/') ? 'folder' : kind,
-      path,
+      path: pathBelow(path),
       size: kind === 'file' || kind === 'unknown' ? (decimal(records['size']) ?? numberIn(block, fields.size)) : 0,
       mode: numberIn(block, fields.mode) & 0o7777,
       uid: decimal(records['uid']) ?? numberIn(block, fields.uid),
@@ -142,6 +146,9 @@ function numberIn(block: Buffer, { at, bytes }: Field): number {
   return value;
 }
 
+/** Stands for all records with this prefix. */
+const sparse = 'GNU.sparse.';
+
 /** `LENGTH key=value\n`, one after the other. */
 function recordsIn(body: Buffer): Records {
   const records: Record<string, string> = {};
@@ -153,7 +160,8 @@ function recordsIn(body: Buffer): Records {
     if (length === undefined || equals < 0 || equals >= end || end > body.length || body[end - 1] !== 0x0a) {
       throw malformed('has an extended header that cannot be read');
     }
-    records[body.toString('latin1', space + 1, equals)] = body.toString('latin1', equals + 1, end - 1);
+    const key = body.toString('latin1', space + 1, equals);
+    records[key.startsWith(sparse) ? sparse : key] = body.toString('latin1', equals + 1, end - 1);
     at = end;
   }
   return records;

@@ -33,8 +33,7 @@ export function writeHeader(into: Buffer, at: number, entry: EntryHeader): numbe
   let end = at;
   if (records !== '') {
     const size = records.length;
-    const about = { kind: 'x', name: { prefix: '', name: 'PaxHeaders/entry' }, mode: 0o644, size } as const;
-    end = writeBlock(into, end, { ...about, uid: 0, gid: 0, seconds: 0, target: '' });
+    end = writeBlock(into, end, { kind: 'x', name: extendedName, mode: 0o644, uid: 0, gid: 0, size, seconds: 0, target: '' });
     writeText(into, end, records);
     end += size;
     into.fill(0, end, end + paddingOf(size));
@@ -134,6 +133,9 @@ function splitName(path: string): SplitName | undefined {
   if (at <= 0 || at > fields.prefix.bytes || at === path.length - 1) return undefined;
   return { prefix: path.slice(0, at), name: path.slice(at + 1) };
 }
+
+/** Of a pax header; programs that do not know such headers unpack it as a file. */
+const extendedName: SplitName = { prefix: '', name: 'PaxHeaders/entry' };
 
 function extendedRecords(entry: EntryHeader, longPath: string | undefined): string {
   const { modifiedAtUs: us, target = '' } = entry;

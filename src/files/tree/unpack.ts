@@ -8,7 +8,8 @@ import { shownKey } from '../held-folder.js';
 import { StagedFile } from '../staged-file.js';
 import { Staging, type StagingOptions } from '../staging.js';
 import { ArchiveBytes } from './archive-bytes.js';
-import { FolderStack, type Owners, grantedMode, parted, pathBelow, setMetadata } from './folder-stack.js';
+import { parted } from './entry-path.js';
+import { FolderStack, type Owners, setMetadata } from './folder-stack.js';
 import { makeHardLink, makeLink } from './link-entries.js';
 import { smallFile } from './pack.js';
 import type { Spot } from '../place.js';
@@ -82,37 +83,37 @@ async function unpackEntries(unpacking: Unpacking): Promise<void> {
       await moreOf(bytes);
       continue;
     }
-    const path = pathBelow(entry.path);
-    tally.path = path;
+    tally.path = entry.path;
+    const length = entry.size + paddingOf(entry.size);
     if (entry.kind !== 'file') {
-      named(path, () => placeEntry(unpacking, { ...entry, path }));
-      await skip(bytes, entry.size + paddingOf(entry.size));
+      named(entry, () => placeEntry(unpacking, entry));
+      await skip(bytes, length);
     } else if (entry.size <= smallFile) {
-      let contents = bytes.take(entry.size + paddingOf(entry.size));
-      for (; contents === undefined; contents = bytes.take(entry.size + paddingOf(entry.size))) await moreOf(bytes);
-      const whole = contents.subarray(0, entry.size);
-      named(path, () => writeSmall(unpacking, { ...entry, path }, whole));
+      let padded = bytes.take(length);
+      for (; padded === undefined; padded = bytes.take(length)) await moreOf(bytes);
+      const contents = padded;
+      named(entry, () => writeSmall(unpacking, entry, contents));
     } else {
-      await writeLarge(unpacking, { ...entry, path });
+      await writeLarge(unpacking, entry);
       await skip(bytes, paddingOf(entry.size));
     }
   }
 }
 
-function writeSmall(unpacking: Unpacking, entry: ArchivedEntry, contents: Buffer): void {
+function writeSmall(unpacking: Unpacking, entry: ArchivedEntry, padded: Buffer): void {
   const staged = stage(unpacking, entry);
   try {
-    for (let at = 0; at < contents.length;) at += writeSync(staged.fd, contents, at);
+    for (let at = 0; at < entry.size;) at += writeSync(staged.fd, padded, at, entry.size - at);
     publish(unpacking, entry, staged);
   } finally {
     staged.close();
   }
-  unpacking.tally.bytes += contents.length;
+  unpacking.tally.bytes += entry.size;
 }
 
 async function writeLarge(unpacking: Unpacking, entry: ArchivedEntry): Promise<void> {
   const { bytes, tally, signal } = unpacking;
-  const staged = named(entry.path, () => stage(unpacking, entry));
+  const staged = named(entry, () => stage(unpacking, entry));
   try {
     for (let left = entry.size; left > 0;) {
       signal?.throwIfAborted();
@@ -122,7 +123,7 @@ async function writeLarge(unpacking: Unpacking, entry: ArchivedEntry): Promise<v
       left -= piece.length;
       tally.bytes += piece.length;
     }
-    named(entry.path, () => publish(unpacking, entry, staged));
+    named(entry, () => publish(unpacking, entry, staged));
   } finally {
     staged.close();
   }
@@ -136,7 +137,7 @@ function stage({ folders, staging }: Unpacking, entry: ArchivedEntry): StagedFil
 }
 
 function publish({ owners, tally }: Unpacking, entry: ArchivedEntry, staged: StagedFile): void {
-  setMetadata(staged.fd, { ...entry, mode: grantedMode(entry.mode, owners) }, owners);
+  setMetadata(staged.fd, entry, owners);
   staged.publish(parted(entry.path).name, 'replace');
   tally.files += 1;
 }
@@ -180,7 +181,7 @@ async function moreOf(bytes: ArchiveBytes): Promise<void> {
 }
 
 /** Errors name the entry. */
-function named<T>(path: string, work: () => T): T {
+function named<T>({ path }: ArchivedEntry, work: () => T): T {
   try {
     return work();
   } catch (error) {
