@@ -40,7 +40,7 @@ export const cp = defineCommand(
     examples: [
       { line: 'sluice cp report.pdf :/srv/files', meaning: 'to the background server' },
       { line: 'sluice cp --connect ws://host:4500 :/var/log/app ./logs', meaning: 'a folder from another machine' },
-      { line: 'sluice cp --via "ssh host" src/. :/srv/app', meaning: 'what a folder contains, into an existing one' },
+      { line: 'sluice cp --via "ssh host" src/. :/srv/app', meaning: 'what a folder contains' },
       { line: 'tar c . | sluice cp - :/backup/today.tar', meaning: 'stdin' },
     ],
     options,

@@ -51,18 +51,17 @@ export async function sendThrough<T>(link: ExecLink, { chunks, call, signal }: S
   const flow = link.openFlow();
   const reply = call(flow.id);
   const sending = send(flow, source);
+  for (const each of [reply, sending]) each.catch(() => {}); // the first failure is reported, and the other one is its consequence
   using aborted = abortOf(signal);
   try {
     await Promise.race([sending, reply.then(() => sending), aborted.promise]);
     return await Promise.race([reply, aborted.promise]);
   } catch (error) {
-    sending.catch(() => {});
     const problem = signal?.aborted === true ? 'the client has cancelled the transfer' : textOf(error);
     flow.reset(problem);
     source.return?.().catch(() => {}); // it may be waiting for its own source
     // The server resets the flow when its call fails, so the reply has the reason.
     if (error instanceof FlowResetError) await reply;
-    reply.catch(() => {});
     throw await flowFailure(link, error);
   }
 }

@@ -114,6 +114,7 @@ async function downloadPart(
   const flow = link.openFlow();
   const request = { flowId: flow.id, path: remotePath, only, exclude: exclude === undefined ? undefined : [...exclude] };
   const sending = link.service['files/download'](request);
+  sending.catch(() => {}); // awaited below, unless unpacking fails first
   flow.end();
   const abort = (): void => flow.reset('the client has cancelled the transfer');
   signal?.addEventListener('abort', abort, { once: true });
@@ -132,7 +133,6 @@ async function downloadPart(
     const failure = await flowFailure(link, error);
     // The server resets the flow when its call fails, so the reply has the reason.
     if (failure !== error) await sending;
-    sending.catch(() => {});
     throw failure;
   } finally {
     signal?.removeEventListener('abort', abort);

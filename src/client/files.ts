@@ -17,8 +17,6 @@ export type WalkEntry = Result<'files/walk'>['entries'][number];
 export interface WalkOptions {
   /** 0: only the children of the folder; no limit when absent. */
   readonly maxDepth?: number;
-  /** Names or relative paths to leave out; * and ? match. */
-  readonly exclude?: readonly string[];
   /** Called with each folder that cannot be read; when absent, the walk rejects there. */
   readonly onProblem?: (problem: { readonly path: string; readonly problem: string }) => void;
 }
@@ -94,8 +92,8 @@ export class Files {
   }
 
   /** Everything below a folder, depth first and sorted by name. Links are not followed. */
-  async *walk(path: string, { onProblem, exclude = [], maxDepth }: WalkOptions = {}): AsyncGenerator<WalkEntry> {
-    const page = (after?: string) => this.#link.service['files/walk']({ path, after, maxDepth, exclude: [...exclude] });
+  async *walk(path: string, { onProblem, maxDepth }: WalkOptions = {}): AsyncGenerator<WalkEntry> {
+    const page = (after?: string) => this.#link.service['files/walk']({ path, after, maxDepth });
     for await (const { entries, errors } of pages(page)) {
       yield* entries;
       for (const each of errors) {

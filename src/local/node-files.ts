@@ -4,7 +4,18 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { LocalFile, LocalFiles } from '../client/index.js';
+import { globMatcher } from '../base/glob.js';
+import type { LocalFile, LocalFiles, LocalTreeOptions, PackOptions } from '../client/index.js';
+import {
+  type NativePath,
+  type TreeResult as Packed,
+  type TreeProgress,
+  packTree,
+  splitPath,
+  unpackTree,
+} from '../files/index.js';
+import type { TreeResult } from '../protocol/index.js';
+import { relativeText } from '../server/machine/file-description.js';
 
 /** Bytes of a file that are read at once: a few frames of a flow. */
 const readBytes = 256 * 1024;
@@ -19,16 +30,36 @@ export const nodeFiles: LocalFiles = {
   join: (folder, name) => path.join(folder, path.basename(name)),
   read: (file) => createReadStream(file, { highWaterMark: readBytes }),
   replace: replaceFile,
-  pack: () => {
-    throw new Error('not implemented');
-  },
-  unpack: async () => {
-    throw new Error('not implemented');
-  },
+  pack,
+  unpack: async (folder, chunks, options) => described(await unpackTree(spotOf(folder), chunks, watched(options))),
   digest: () => {
     throw new Error('not implemented');
   },
 };
+
+async function* pack(folder: string, options: PackOptions): AsyncGenerator<Uint8Array, TreeResult> {
+  const { exclude = [], isEqual = () => false } = options;
+  const matches = globMatcher(exclude, 'exactCase');
+  const isLeftOut = (relative: NativePath): boolean => {
+    const text = relativeText(relative);
+    return matches(text) || matches(relativeText(splitPath(relative).at(-1) ?? '')) || isEqual(text);
+  };
+  return described(yield* packTree(spotOf(folder), { ...watched(options), exclude: isLeftOut }));
+}
+
+/** Links on the way are followed. */
+function spotOf(folder: string) {
+  return { path: path.resolve(folder), openFlags: 0, shown: folder };
+}
+
+function watched({ signal, onProgress }: LocalTreeOptions) {
+  const tell = ({ path: relative, ...rest }: TreeProgress): void => onProgress?.({ ...rest, path: relative.toString() });
+  return { signal, ...(onProgress === undefined ? {} : { onProgress: tell }) };
+}
+
+function described({ skipped, ...counts }: Packed): TreeResult {
+  return { ...counts, skipped: skipped.map(({ path: relative, reason }) => ({ path: relativeText(relative), problem: reason })) };
+}
 
 async function statFile(file: string): Promise<LocalFile | undefined> {
   try {
