@@ -81,6 +81,11 @@ export interface Example {
   readonly meaning: string;
 }
 
+/** The first operand is one of these words. */
+export interface Actions {
+  readonly actions: readonly string[];
+}
+
 /** What help, man page and completion show about a command. */
 export interface Manual {
   readonly name: string;
@@ -92,7 +97,7 @@ export interface Manual {
   /** Paragraphs after the options. */
   readonly notes?: readonly string[];
   /** What the operands are, so that a shell can complete them. */
-  readonly operands: 'none' | 'processes' | 'command' | 'commands' | 'shells' | 'actions';
+  readonly operands: 'none' | 'processes' | 'command' | 'commands' | 'shells' | 'files' | Actions;
 }
 
 export interface Command {

@@ -3,7 +3,7 @@
 import { closestName } from './closest-name.js';
 import { type Command, UsageError } from './command.js';
 
-export const commandGroups = ['Run', 'Look', 'Steer', 'Set up'] as const;
+export const commandGroups = ['Run', 'Look', 'Steer', 'Files', 'Set up'] as const;
 
 export interface CommandEntry {
   readonly name: string;
@@ -92,6 +92,18 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./rm.js')).rm,
   },
   {
+    name: 'cp',
+    group: 'Files',
+    summary: 'Copy files and folders to a server or from it',
+    load: async () => (await import('./cp.js')).cp,
+  },
+  {
+    name: 'files',
+    group: 'Files',
+    summary: 'Look at the files of a server and change them: ls, cat, rm, watch, edit',
+    load: async () => (await import('./files/files.js')).files,
+  },
+  {
     name: 'doctor',
     group: 'Set up',
     summary: 'Check whether Sluice works on this machine, and suggest fixes',
@@ -124,6 +136,10 @@ const otherNames: Readonly<Record<string, string>> = {
   tail: 'logs -f',
   remove: 'rm',
   enter: 'attach',
+  copy: 'cp',
+  upload: 'cp',
+  download: 'cp',
+  edit: 'files edit',
 };
 
 export function findCommand(name: string): CommandEntry {

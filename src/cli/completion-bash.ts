@@ -1,6 +1,5 @@
 // The completion script for bash: a few functions generated from the table, then the part that is the same for every command.
 
-import { agentActions } from './agent/options.js';
 import { type CompletedCommand, type CompletedOption, forwardedOptions, ownOptions, shells } from './completion-table.js';
 
 export function bashScript(commands: readonly CompletedCommand[]): string {
@@ -70,6 +69,7 @@ function takenCases(commands: readonly CompletedCommand[]): string[] {
 }
 
 function operandCase({ name, operands, isRepeatable }: CompletedCommand, commandNames: string): string[] {
+  if (typeof operands === 'object') return [`    ${name}) ((operands > 0)) || _sluice_offer ${operands.actions.join(' ')} ;;`];
   switch (operands) {
     case 'none':
     case 'command':
@@ -78,10 +78,10 @@ function operandCase({ name, operands, isRepeatable }: CompletedCommand, command
       return [`    ${name}) ${isRepeatable ? '' : '((operands > 0)) || '}_sluice_processes ;;`];
     case 'commands':
       return [`    ${name}) ((operands > 0)) || _sluice_offer ${commandNames} ;;`];
+    case 'files':
+      return [`    ${name}) compopt -o default 2>/dev/null || _sluice_paths -f '' ;;`];
     case 'shells':
       return [`    ${name}) ((operands > 0)) || _sluice_offer ${shells.join(' ')} ;;`];
-    case 'actions':
-      return [`    ${name}) ((operands > 0)) || _sluice_offer ${agentActions.join(' ')} ;;`];
   }
 }
 

@@ -1,6 +1,5 @@
 // The completion script for fish: one `complete` for each option and operand, each with the condition under which it applies.
 
-import { agentActions } from './agent/options.js';
 import {
   type CompletedCommand,
   type CompletedOption,
@@ -110,6 +109,7 @@ function commandLines(command: CompletedCommand, all: readonly CompletedCommand[
 
 function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: readonly CompletedCommand[]): string[] {
   const first = `__sluice_before_operands ${name}`;
+  if (typeof operands === 'object') return [completeLine(first, `-a '${operands.actions.join(' ')}'`)];
   switch (operands) {
     case 'none':
       return [];
@@ -119,10 +119,10 @@ function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: r
       return [completeLine(isRepeatable ? `__sluice_in ${name}` : first, "-a '(__sluice_processes)'")];
     case 'commands':
       return all.map((each) => completeLine(first, `-a ${each.name} -d ${quoted(each.summary)}`));
+    case 'files':
+      return [completeLine(`__sluice_in ${name}`, '-F')];
     case 'shells':
       return [completeLine(first, `-a '${shells.join(' ')}'`)];
-    case 'actions':
-      return [completeLine(first, `-a '${agentActions.join(' ')}'`)];
   }
 }
 

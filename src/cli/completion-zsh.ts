@@ -1,6 +1,5 @@
 // The completion script for zsh: one `_arguments` call for each command, which does the rest.
 
-import { agentActions } from './agent/options.js';
 import {
   type CompletedCommand,
   type CompletedOption,
@@ -92,6 +91,7 @@ function valueAction(value: CompletedValue): string {
 }
 
 function operandSpecs({ operands, isRepeatable }: CompletedCommand): string[] {
+  if (typeof operands === 'object') return [`1:action:(${operands.actions.join(' ')})`];
   switch (operands) {
     case 'none':
       return [];
@@ -101,10 +101,10 @@ function operandSpecs({ operands, isRepeatable }: CompletedCommand): string[] {
       return [`${isRepeatable ? '*' : '1'}: :_sluice_processes`];
     case 'commands':
       return ['1: :_sluice_commands'];
+    case 'files':
+      return ['*: :_files'];
     case 'shells':
       return [`1:shell:(${shells.join(' ')})`];
-    case 'actions':
-      return [`1:action:(${agentActions.join(' ')})`];
   }
 }
 

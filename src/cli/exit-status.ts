@@ -18,7 +18,7 @@ export function exitStatus(ending: Ending): number {
     case 'code':
       return ending.code;
     case 'signal':
-      return 128 + signalNumber(ending.signal);
+      return signalStatus(ending.signal);
     case 'lost':
       return ownFailure;
   }
@@ -40,7 +40,8 @@ export function failureStatus(failure: SpawnFailure): number {
   }
 }
 
-function signalNumber(name: string): number {
+/** As if this signal had ended us. */
+export function signalStatus(name: string): number {
   const numbers: Readonly<Record<string, number>> = constants.signals;
-  return numbers[name] ?? 0;
+  return 128 + (numbers[name] ?? 0);
 }

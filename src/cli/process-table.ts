@@ -1,6 +1,7 @@
 // The table of `sluice ps`: a row for each process.
 
 import type { Ending, ProcessStatus } from '../protocol/index.js';
+import { shownSize } from './byte-size.js';
 import { paint } from './colour.js';
 import { labelsOf } from './labels.js';
 import { qualifiedName } from './server-choice.js';
@@ -24,7 +25,7 @@ export function processTable(processes: readonly ProcessStatus[], { now, isColou
     visible(stateOf(each)),
     String(each.pid),
     ageOf((each.ending?.endedAt ?? now) - each.startedAt),
-    sizeOf(each.outputBytes),
+    shownSize(each.outputBytes),
     ...(hasLabels ? [visible(labelText(each))] : []),
     each.argv.map(quoted).join(' '),
   ]);
@@ -78,11 +79,4 @@ function ageOf(ms: number): string {
   if (seconds < 3_600) return `${Math.floor(seconds / 60)}m${seconds % 60}s`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h${Math.floor((seconds % 3_600) / 60)}m`;
   return `${Math.floor(seconds / 86_400)}d${Math.floor((seconds % 86_400) / 3_600)}h`;
-}
-
-function sizeOf(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
-  const value = bytes / 1024 ** power;
-  return `${power === 0 ? value : value.toFixed(1)}${units[power]}`;
 }

@@ -16,6 +16,7 @@ import { type ExecOptions, type PendingExec, execCommand } from './exec.js';
 import { type ClientEvents, EventFeeds, type EventsOptions } from './event-feed.js';
 import type { ExecLink } from './exec-link.js';
 import { type Forward, type ForwardOptions, openForward } from './forward.js';
+import { Files } from './files.js';
 import { startOptions } from './option-checks.js';
 import type { Platform } from './platform.js';
 import { ProcessHandle } from './process-handle.js';
@@ -90,6 +91,8 @@ export interface ClientOptions {
 }
 
 export class Client implements AsyncDisposable {
+  /** The files of the server's machine. */
+  readonly files: Files;
   readonly #link: ExecLink;
   readonly #clock: Clock;
   readonly #platform: Platform | undefined;
@@ -97,6 +100,7 @@ export class Client implements AsyncDisposable {
   readonly #portFeed: PortFeed;
 
   constructor(link: ExecLink, { clock = systemClock, platform }: ClientOptions = {}) {
+    this.files = new Files(link, platform);
     this.#link = link;
     this.#clock = clock;
     this.#platform = platform;

@@ -14,10 +14,25 @@ export type { CollectOptions, Collected } from './collect-until.js';
 export type { ClientEvent, ClientEvents, EventsOptions } from './event-feed.js';
 export type { Attached, EventSource, ExecLink, LinkListeners, OutputDelta } from './exec-link.js';
 export type { ExecOptions, ExecOutput, ExecResult, PendingExec } from './exec.js';
+export type { FileContent, RangeOptions } from './file-content.js';
+export type { FileSource, ReadableBytes } from './file-flow.js';
+export type { TransferOptions, TransferResult } from './file-transfer.js';
+export type { FileEvent, FileWatch, WatchOptions } from './file-watch.js';
+export type { FileWritten, WriteOptions } from './file-write.js';
+export type { FileEntry, Files, Temporary, TemporaryOptions, WalkEntry, WalkOptions } from './files.js';
 export type { Input } from './input.js';
 export type { Forward, ForwardOptions } from './forward.js';
 export { LineSplitter, type SplitLine } from './line-splitter.js';
 export type { OutputChunk } from './output-queue.js';
+export type {
+  DigestEntry,
+  LocalFile,
+  LocalFiles,
+  LocalTreeOptions,
+  PackOptions,
+  Sha256,
+  TransferProgress,
+} from './local-files.js';
 export type { LocalAddress, LocalConnection, LocalListener, Platform } from './platform.js';
 export type { PortEvent } from './port-feed.js';
 export type { ConnectionState } from './reconnect.js';

@@ -1,6 +1,7 @@
 // What a client can do on the machine it runs on. `local` provides it on Node; in a browser there is none.
 
 import type { Flow } from '../rpc/flow.js';
+import type { LocalFiles } from './local-files.js';
 
 /** Loopback when there is no host; any free port when the port is absent or 0. */
 export type LocalAddress = { readonly port?: number; readonly host?: string } | { readonly path: string };
@@ -21,4 +22,5 @@ export interface LocalListener {
 export interface Platform {
   /** Rejects when the address is in use or not available. */
   listen(at: LocalAddress, accept: (connection: LocalConnection) => void): Promise<LocalListener>;
+  files(): Promise<LocalFiles>;
 }

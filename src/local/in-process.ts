@@ -20,6 +20,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   const flows = new RemoteFlows();
   flows.table.attach(session.flows.table);
   session.flows.attach(flows.table, new Map());
+  void server.closed.then((problem) => flows.table.close(problem ?? 'the client is closed'));
   const linkListeners = new Set<Partial<LinkListeners>>();
   const attachment = new Attachment({
     session,

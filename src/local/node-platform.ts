@@ -4,4 +4,5 @@ import type { Platform } from '../client/index.js';
 
 export const nodePlatform: Platform = {
   listen: async (at, accept) => (await import('./local-listener.js')).listen(at, accept),
+  files: async () => (await import('./node-files.js')).nodeFiles,
 };

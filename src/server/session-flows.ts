@@ -20,6 +20,7 @@ export class SessionFlows {
     acknowledgeBytes: flowAcknowledgeBytes,
   });
   readonly #maxFlows: number;
+  #isClosed = false;
   /** Oldest first. */
   readonly #calls = new Map<number, { readonly method: string; readonly reply: Promise<unknown> }>();
 
@@ -32,6 +33,7 @@ export class SessionFlows {
     const earlier = this.#calls.get(flowId);
     if (earlier?.method === method) return earlier.reply;
     if (earlier !== undefined || this.table.has(flowId)) throw execError('flowExists', { flowId });
+    if (this.#isClosed) throw execError('invalidRequest', { problem: 'the session has ended' });
     if (this.table.size >= this.#maxFlows) throw execError('tooManyFlows', { limit: this.#maxFlows });
     const flow = this.table.open(flowId);
     const reply = act(flow).catch((error: unknown) => {
@@ -54,6 +56,7 @@ export class SessionFlows {
 
   /** The session has ended. */
   close(): void {
+    this.#isClosed = true;
     this.table.close('the session has ended');
   }
 

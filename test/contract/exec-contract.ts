@@ -9,6 +9,8 @@ import type { Connector } from './connector.js';
 import { controlNeverWaits } from './control-never-waits.js';
 import { environmentContract } from './environment.js';
 import { everyByte } from './every-byte.js';
+import { fileContract } from './files.js';
+import { fileTransferContract } from './file-transfers.js';
 import { honestEndings } from './honest-endings.js';
 import { nothingLeftBehind } from './nothing-left-behind.js';
 import { oneShot } from './one-shot.js';
@@ -26,5 +28,7 @@ export function execContract(connector: Connector): void {
     attaching(connector);
     environmentContract(connector);
     refusals(connector);
+    fileContract(connector);
+    fileTransferContract(connector);
   });
 }

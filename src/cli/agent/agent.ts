@@ -31,7 +31,7 @@ export const agent = defineCommand(
       { line: 'sluice agent usage --by day', meaning: 'tokens and cost' },
     ],
     options: agentOptions,
-    operands: 'actions',
+    operands: { actions: agentActions },
     notes: [
       'Exit status: 0 completed; 1 failed; 75 rate limited; 124 timed out; 125 when the server was lost, the program never started or ' +
         'Sluice itself failed; 130 interrupted. Ctrl-C interrupts the turn; a second Ctrl-C ends the run.',

@@ -142,7 +142,6 @@ function flowCallsOn(shared: SharedFiles): FlowCalls {
   const { paths } = shared;
   return {
     'files/read': async ({ path: given, offset, length }, flow) => {
-      flow.end(); // nothing is expected from the client
       const path = pathFromUser(given);
       const file = await OpenFile.open(paths, path, { mode: 'read', links: 'follow' });
       const range = rangeOf(file.stats.size, offset ?? 0, length ?? Infinity);
@@ -158,14 +157,14 @@ function flowCallsOn(shared: SharedFiles): FlowCalls {
     'files/download': async ({ path, exclude, only }, flow) => {
       const excluded = exclusionOf(exclude ?? [], only ?? undefined);
       return paths.using(pathFromUser(path), { links: 'follow', for: 'read', hold: 'always' }, async (place) => {
-        const chunks = packTree(place, { exclude: excluded });
-        for (let chunk = await chunks.next(); ; chunk = await chunks.next()) {
-          if (chunk.done === true) {
-            flow.end();
-            return treeResultOf(chunk.value);
-          }
-          await flow.write(chunk.value);
-        }
+        let packed: Packed | undefined;
+        const chunks = async function* (): AsyncGenerator<Uint8Array> {
+          packed = yield* packTree(place, { exclude: excluded });
+        };
+        for await (const chunk of chunks()) await flow.write(chunk);
+        flow.end();
+        if (packed === undefined) throw new Error('the archive has no result');
+        return treeResultOf(packed);
       });
     },
 
