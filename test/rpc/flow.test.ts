@@ -9,7 +9,7 @@ import { LossyWire } from '../support/lossy-wire.js';
 import { Random } from '../support/random.js';
 
 const limits: FlowLimits = { windowBytes: 100, frameBytes: 10, acknowledgeBytes: 25 };
-const bytes = (text: string) => Buffer.from(text, 'latin1');
+const bytes = (content: string) => Buffer.from(content, 'latin1');
 
 describe('flows', () => {
   guardAgainstLeaks();
@@ -299,8 +299,8 @@ function numbered(length: number): Buffer {
 
 function flagOf(promise: Promise<unknown>): () => boolean {
   let isSettled = false;
-  const settle = () => void (isSettled = true);
-  promise.then(settle, settle);
+  const note = () => void (isSettled = true);
+  promise.then(note, note);
   return () => isSettled;
 }
 
