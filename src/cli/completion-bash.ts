@@ -72,6 +72,7 @@ function takenCases(commands: readonly CompletedCommand[]): string[] {
 function operandCase({ name, operands, isRepeatable }: CompletedCommand, commandNames: string): string[] {
   switch (operands) {
     case 'none':
+    case 'addresses':
     case 'command':
       return [];
     case 'processes':

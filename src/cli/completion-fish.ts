@@ -112,6 +112,7 @@ function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: r
   const first = `__sluice_before_operands ${name}`;
   switch (operands) {
     case 'none':
+    case 'addresses':
       return [];
     case 'command':
       return [completeLine(`__sluice_in ${name}`, "-a '(__sluice_run)'")];
