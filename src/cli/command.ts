@@ -97,7 +97,7 @@ export interface Manual {
   /** Paragraphs after the options. */
   readonly notes?: readonly string[];
   /** What the operands are, so that a shell can complete them. */
-  readonly operands: 'none' | 'processes' | 'command' | 'commands' | 'shells' | 'files' | Actions;
+  readonly operands: 'none' | 'addresses' | 'processes' | 'command' | 'commands' | 'shells' | 'files' | Actions;
 }
 
 export interface Command {

@@ -32,6 +32,12 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./serve/serve.js')).serve,
   },
   {
+    name: 'forward',
+    group: 'Run',
+    summary: 'Make ports and sockets of the server’s machine available here',
+    load: async () => (await import('./forward.js')).forward,
+  },
+  {
     name: 'ps',
     group: 'Look',
     summary: 'List processes',
@@ -54,6 +60,12 @@ export const commands: readonly CommandEntry[] = [
     group: 'Look',
     summary: 'Wait for processes to end, and exit with their status',
     load: async () => (await import('./wait.js')).wait,
+  },
+  {
+    name: 'ports',
+    group: 'Look',
+    summary: 'List listening ports and the processes behind them',
+    load: async () => (await import('./ports.js')).ports,
   },
   {
     name: 'attach',

@@ -72,6 +72,7 @@ function operandCase({ name, operands, isRepeatable }: CompletedCommand, command
   if (typeof operands === 'object') return [`    ${name}) ((operands > 0)) || _sluice_offer ${operands.actions.join(' ')} ;;`];
   switch (operands) {
     case 'none':
+    case 'addresses':
     case 'command':
       return [];
     case 'processes':

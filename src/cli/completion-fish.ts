@@ -112,6 +112,7 @@ function operandLines({ name, operands, isRepeatable }: CompletedCommand, all: r
   if (typeof operands === 'object') return [completeLine(first, `-a '${operands.actions.join(' ')}'`)];
   switch (operands) {
     case 'none':
+    case 'addresses':
       return [];
     case 'command':
       return [completeLine(`__sluice_in ${name}`, "-a '(__sluice_run)'")];

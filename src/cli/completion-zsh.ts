@@ -95,6 +95,8 @@ function operandSpecs({ operands, isRepeatable }: CompletedCommand): string[] {
   switch (operands) {
     case 'none':
       return [];
+    case 'addresses':
+      return ['*: : '];
     case 'command':
       return ['(-)1: :_command_names -e', '*:: :_normal'];
     case 'processes':

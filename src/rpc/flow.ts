@@ -2,8 +2,9 @@
 // be sent again over the next connection. Knows no messages and no connection.
 
 import { type Deferred, deferred } from '../base/deferred.js';
+import { ByteQueue } from './byte-queue.js';
 
-/** The other end, as far as it can be reached now. */
+/** The other end, as far as it can be reached now. It must not keep the bytes that it is given, unless nothing changes them. */
 export interface FlowPeer {
   /** Returns false when the peer lags; the next bytes should wait until `ready` resolves. */
   data(flowId: number, offset: number, bytes: Uint8Array): boolean;
@@ -15,7 +16,7 @@ export interface FlowPeer {
 }
 
 export interface FlowLimits {
-  /** Bytes in one direction that may be sent before the peer's reader has taken them. */
+  /** Bytes in one direction that may be sent before the peer's reader has taken them. A sender exceeds it by less than one frame. */
   readonly windowBytes: number;
   /** Most bytes sent at once. */
   readonly frameBytes: number;
@@ -28,35 +29,41 @@ export class FlowResetError extends Error {
   override readonly name = 'FlowResetError';
 }
 
-interface Sent {
-  readonly offset: number;
-  readonly bytes: Uint8Array;
+/** How a flow ended: what the peer must be told if it has missed the last messages. */
+export interface FlowEnding {
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+  /** Absent when it was complete. */
+  readonly problem?: string;
 }
+
+/** Returned by a write that need not wait. */
+const ready = Promise.resolve();
 
 export class Flow {
   readonly id: number;
   readonly #limits: FlowLimits;
-  readonly #onDone: () => void;
+  readonly #onDone: (ending: FlowEnding) => void;
   #peer: FlowPeer | undefined;
   #problem: string | undefined;
   #isDone = false;
 
-  /** Sent and not acknowledged, oldest first. */
-  #unacknowledged: Sent[] = [];
+  /** Written and not acknowledged. */
+  readonly #outgoing = new ByteQueue();
+  /** Offset up to which the current peer was sent the bytes. */
   #sentBytes = 0;
-  #acknowledgedBytes = 0;
+  /** The peer lags, so that what is written waits for it. */
+  #isHeld = false;
   #hasEnded = false;
-  #room: Deferred<undefined> | undefined;
+  #room: Deferred<void> | undefined;
 
   /** Received and not read. */
-  #unread: Uint8Array[] = [];
-  #receivedBytes = 0;
-  #readBytes = 0;
-  #reportedBytes = 0;
+  readonly #incoming = new ByteQueue();
+  #acknowledgedBytes = 0;
   #incomingEnd: number | undefined;
-  #arrival: Deferred<undefined> | undefined;
+  #arrival: Deferred<void> | undefined;
 
-  constructor(id: number, limits: FlowLimits, onDone: () => void) {
+  constructor(id: number, limits: FlowLimits, onDone: (ending: FlowEnding) => void) {
     this.id = id;
     this.#limits = limits;
     this.#onDone = onDone;
@@ -64,49 +71,42 @@ export class Flow {
 
   /** Bytes received so far, read or not. */
   get receivedBytes(): number {
-    return this.#receivedBytes;
+    return this.#incoming.end;
   }
 
   /** Bytes kept for either direction. */
   get heldBytes(): number {
-    return this.#sentBytes - this.#acknowledgedBytes + this.#receivedBytes - this.#readBytes;
+    return this.#outgoing.length + this.#incoming.length;
   }
 
-  /** Resolves when more can be written. The bytes are kept until they are acknowledged, so the caller must not change them. */
-  async write(bytes: Uint8Array): Promise<void> {
-    const { windowBytes, frameBytes } = this.#limits;
-    for (let at = 0; at < bytes.length; at += frameBytes) {
-      while (this.#sentBytes - this.#acknowledgedBytes >= windowBytes) await this.#waitForRoom();
-      this.#requireOpen();
-      const frame = bytes.subarray(at, at + frameBytes);
-      const sent = { offset: this.#sentBytes, bytes: frame };
-      this.#unacknowledged.push(sent);
-      this.#sentBytes += frame.length;
-      if (this.#peer?.data(this.id, sent.offset, frame) === false) await this.#peer.ready();
-    }
-    this.#requireOpen();
+  /** Resolves when more can be written. The bytes are kept until they are acknowledged, so the caller must not change them. One write at a time. */
+  write(bytes: Uint8Array): Promise<void> {
+    const isShort = bytes.length <= this.#limits.frameBytes && this.#outgoing.length < this.#limits.windowBytes;
+    if (!isShort || this.#problem !== undefined || this.#hasEnded) return this.#writeInTurn(bytes);
+    this.#outgoing.append(bytes);
+    this.#send();
+    return ready;
   }
 
   /** Nothing more will be written. Idempotent. */
   end(): void {
     if (this.#hasEnded || this.#isDone) return;
     this.#hasEnded = true;
-    this.#peer?.end(this.id, this.#sentBytes);
+    this.#send();
     this.#finishWhenComplete();
   }
 
   /** Undefined once the peer has ended and everything is read. Rejects with FlowResetError. One read at a time. */
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {
-      const next = this.#unread.shift();
+      const next = this.#incoming.take();
       if (next !== undefined) {
-        this.#readBytes += next.length;
         this.#acknowledge();
         return next;
       }
-      if (this.#readBytes === this.#incomingEnd) return undefined;
+      if (this.#isAllRead) return undefined;
       if (this.#problem !== undefined) throw new FlowResetError(this.#problem);
-      this.#arrival ??= deferred<undefined>();
+      this.#arrival ??= deferred<void>();
       await this.#arrival.promise;
     }
   }
@@ -124,14 +124,15 @@ export class Flow {
 
   /** Connects to the peer, which has received this many bytes, and sends the rest again. */
   attach(peer: FlowPeer, peerReceivedBytes: number): void {
+    const { start, end } = this.#outgoing;
     this.#peer = peer;
-    for (const { offset, bytes } of this.#unacknowledged) {
-      const isReceived = offset + bytes.length <= peerReceivedBytes;
-      const skipped = Math.max(0, peerReceivedBytes - offset);
-      if (!isReceived) peer.data(this.id, offset + skipped, bytes.subarray(skipped));
+    this.#isHeld = false;
+    if (peerReceivedBytes < start || peerReceivedBytes > end) {
+      return this.reset(`flow ${this.id} cannot continue at ${peerReceivedBytes}, expected an offset from ${start} to ${end}`);
     }
-    if (this.#hasEnded) peer.end(this.id, this.#sentBytes);
-    if (this.#readBytes > 0) this.#report();
+    this.#sentBytes = peerReceivedBytes;
+    if (this.#incoming.start > 0) this.#report();
+    this.#send();
   }
 
   /** The connection is lost; what is written waits for the next one. */
@@ -139,33 +140,37 @@ export class Flow {
     this.#peer = undefined;
   }
 
+  /** Bytes from the peer. Those that were received before are ignored. */
   received(offset: number, bytes: Uint8Array): void {
     if (this.#isDone) return;
-    const fresh = bytes.subarray(Math.max(0, this.#receivedBytes - offset));
-    const isBeyond = this.#receivedBytes + fresh.length - this.#readBytes > this.#limits.windowBytes + this.#limits.frameBytes;
-    if (offset > this.#receivedBytes || isBeyond) {
-      return this.reset(`flow ${this.id} got bytes at ${offset}, expected at most a window of bytes at ${this.#receivedBytes}`);
-    }
+    const { end, length } = this.#incoming;
+    const fresh = offset < end ? bytes.subarray(end - offset) : bytes;
     if (fresh.length === 0) return;
-    this.#unread.push(fresh);
-    this.#receivedBytes += fresh.length;
+    const { windowBytes, frameBytes } = this.#limits;
+    if (offset > end || length + fresh.length > windowBytes + frameBytes || this.#incomingEnd !== undefined) {
+      const expected = this.#incomingEnd === undefined ? `at most a window of bytes at ${end}` : `none after the end at ${end}`;
+      return this.reset(`flow ${this.id} got ${bytes.length} bytes at ${offset}, expected ${expected}`);
+    }
+    this.#incoming.append(fresh);
     this.#wake();
   }
 
+  /** The peer's reader has taken everything before this offset. */
   acknowledged(offset: number): void {
-    if (offset <= this.#acknowledgedBytes || offset > this.#sentBytes) return;
-    this.#acknowledgedBytes = offset;
-    const kept = this.#unacknowledged.findIndex((sent) => sent.offset + sent.bytes.length > offset);
-    this.#unacknowledged.splice(0, kept < 0 ? this.#unacknowledged.length : kept);
-    this.#room?.resolve(undefined);
-    this.#room = undefined;
+    if (this.#isDone || offset <= this.#outgoing.start) return;
+    if (offset > this.#sentBytes) {
+      return this.reset(`flow ${this.id} got an acknowledgement of ${offset} bytes, but only ${this.#sentBytes} were sent`);
+    }
+    this.#outgoing.discard(offset);
+    this.#makeRoom();
     this.#finishWhenComplete();
   }
 
+  /** The peer will send nothing more. */
   ended(offset: number): void {
     if (this.#isDone) return;
-    if (offset !== this.#receivedBytes)
-      return this.reset(`flow ${this.id} ended at ${offset}, but has ${this.#receivedBytes} bytes`);
+    const { end } = this.#incoming;
+    if (offset !== end) return this.reset(`flow ${this.id} ended at ${offset}, but ${end} bytes have arrived`);
     this.#incomingEnd = offset;
     this.#acknowledge();
     this.#wake();
@@ -175,49 +180,88 @@ export class Flow {
   failed(problem: string): void {
     if (this.#isDone) return;
     this.#problem = problem;
-    this.#unacknowledged = [];
-    this.#acknowledgedBytes = this.#sentBytes;
-    this.#room?.resolve(undefined);
-    this.#room = undefined;
+    this.#outgoing.clear();
+    this.#sentBytes = this.#outgoing.end;
+    this.#makeRoom();
     this.#wake();
     this.#finish();
   }
 
-  #waitForRoom(): Promise<undefined> {
-    this.#requireOpen();
-    this.#room ??= deferred<undefined>();
-    return this.#room.promise;
+  async #writeInTurn(bytes: Uint8Array): Promise<void> {
+    const { windowBytes, frameBytes } = this.#limits;
+    for (let at = 0; at < bytes.length; at += frameBytes) {
+      while (this.#outgoing.length >= windowBytes) {
+        this.#room ??= deferred<void>();
+        await this.#room.promise;
+      }
+      this.#requireWritable();
+      this.#outgoing.append(bytes.subarray(at, at + frameBytes));
+      this.#send();
+    }
+    this.#requireWritable();
   }
 
-  #requireOpen(): void {
+  #requireWritable(): void {
     if (this.#problem !== undefined) throw new FlowResetError(this.#problem);
+    if (this.#hasEnded) throw new Error(`flow ${this.id} has ended; nothing more can be written`);
+  }
+
+  /** Sends what was not sent yet, until the peer lags. */
+  #send(): void {
+    const peer = this.#peer;
+    if (peer === undefined || this.#isHeld) return;
+    while (this.#sentBytes < this.#outgoing.end) {
+      const offset = this.#sentBytes;
+      const frame = this.#outgoing.from(offset, this.#limits.frameBytes);
+      this.#sentBytes += frame.length;
+      if (!peer.data(this.id, offset, frame)) return this.#hold(peer);
+    }
+    if (this.#hasEnded && !this.#isDone) peer.end(this.id, this.#sentBytes);
+  }
+
+  #hold(peer: FlowPeer): void {
+    this.#isHeld = true;
+    void peer.ready().then(() => {
+      if (this.#peer !== peer) return;
+      this.#isHeld = false;
+      this.#send();
+    });
+  }
+
+  get #isAllRead(): boolean {
+    return this.#incoming.start === this.#incomingEnd;
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   #wake(): void {
-    this.#arrival?.resolve(undefined);
+    this.#arrival?.resolve();
     this.#arrival = undefined;
   }
 
   #acknowledge(): void {
-    const isComplete = this.#readBytes === this.#incomingEnd;
-    if (isComplete || this.#readBytes - this.#reportedBytes >= this.#limits.acknowledgeBytes) this.#report();
+    const unreported = this.#incoming.start - this.#acknowledgedBytes;
+    if (this.#isAllRead || unreported >= this.#limits.acknowledgeBytes) this.#report();
     this.#finishWhenComplete();
   }
 
   #report(): void {
-    this.#reportedBytes = this.#readBytes;
-    this.#peer?.acknowledge(this.id, this.#readBytes);
+    this.#acknowledgedBytes = this.#incoming.start;
+    this.#peer?.acknowledge(this.id, this.#acknowledgedBytes);
   }
 
   /** Complete: both directions have ended, and the readers of both have taken everything. */
   #finishWhenComplete(): void {
-    const isSent = this.#hasEnded && this.#acknowledgedBytes === this.#sentBytes;
-    if (isSent && this.#readBytes === this.#incomingEnd) this.#finish();
+    if (this.#hasEnded && this.#outgoing.length === 0 && this.#isAllRead) this.#finish();
   }
 
   #finish(): void {
     if (this.#isDone) return;
     this.#isDone = true;
-    this.#onDone();
+    const problem = this.#problem === undefined ? {} : { problem: this.#problem };
+    this.#onDone({ receivedBytes: this.#incoming.end, sentBytes: this.#outgoing.end, ...problem });
   }
 }

@@ -39,7 +39,7 @@ export interface ServerOptions extends ProgramSettings {
   readonly logger?: Logger;
   /** Default working directory of commands, and the environment that policies inherit from; this program's own when absent. */
   readonly surroundings?: Surroundings;
-  /** Paths that sandboxed commands must not be able to reach, such as the server's own sockets. */
+  /** Paths that sandboxed commands and forwarded connections must not be able to reach, such as the server's own sockets. */
   readonly hiddenPaths?: readonly string[];
   /** Whether any program on this machine can connect over TCP without a credential; sandboxed commands then get no network access. */
   readonly isOpenOnNetwork?: boolean;
@@ -70,7 +70,8 @@ export class Server implements AsyncDisposable {
     const sandbox = new Sandbox({ env: surroundings.env, hidden: options.hiddenPaths ?? [], sharesNetwork, clock });
     this.clock = clock;
     this.limits = limits;
-    this.machine = new Machine({ files: options.files ?? {}, network: options.network ?? {}, limits, clock });
+    const { files = {}, network = {}, hiddenPaths = [] } = options;
+    this.machine = new Machine({ files, network, limits, clock, ownSockets: hiddenPaths });
     this.#backend = backend;
     this.#metrics = options.metrics ?? silentMetrics;
     this.#logger = logger;

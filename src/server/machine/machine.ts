@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../base/clock.js';
 import type { ByteBudget, FileWatches, Paths, ReplaceGuard } from '../../files/index.js';
+import type { PortPoll } from './port-poll.js';
 
 /** Which files callers may reach through the server's own methods. Commands are not affected, except that `roots` forbids them. */
 export interface FilePolicy {
@@ -39,6 +40,8 @@ export interface MachineOptions {
   readonly network: NetworkPolicy;
   readonly limits: MachineLimits;
   readonly clock: Clock;
+  /** Paths of the Unix sockets on which this server listens. */
+  readonly ownSockets: readonly string[];
 }
 
 /** What the calls about files of all connections share. */
@@ -57,17 +60,21 @@ export class Machine {
   readonly files: FilePolicy;
   readonly network: NetworkPolicy;
   readonly limits: MachineLimits;
+  readonly ownSockets: readonly string[];
+  /** Made by the first connection that uses ports. */
+  portPoll: PortPoll | undefined;
   /** For the metrics: counted by the groups of calls that open them. */
   openHandles = 0;
   openWatches = 0;
   readonly clock: Clock;
   #shared: Promise<SharedFiles> | undefined;
 
-  constructor({ files, network, limits, clock }: MachineOptions) {
+  constructor({ files, network, limits, clock, ownSockets }: MachineOptions) {
     this.files = files;
     this.network = network;
     this.limits = limits;
     this.clock = clock;
+    this.ownSockets = ownSockets;
   }
 
   /** Loads the code for files, and opens the roots. Rejects if a root is missing, or if this machine cannot confine callers. */
