@@ -101,7 +101,7 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
   'fs/open result': [{ handleId: 'h' }],
   'fs/readBlock params': [{ handleId: 'h', offset: 0, len: 1 }],
   'fs/readBlock result': [{ chunk: '', eof: true }],
-  'fs/writeBlock params': [{ handleId: 'h', offset: 0, chunk: 'eA' }],
+  'fs/writeBlock params': [{ handleId: 'h', offset: 0, chunk: 'eA==' }],
   'fs/writeBlock result': [{}],
   'fs/close params': [{ handleId: 'h' }],
   'fs/close result': [{}],
