@@ -65,7 +65,8 @@ function fileCalls({ paths, wholeReads }: SharedFiles, replies: PendingReplies) 
     'fs/writeFile': async (params) => {
       const path = pathIn(params, 'write');
       const bytes = decodeBase64(params.dataBase64);
-      if (bytes === undefined) throw refused('fs/writeFile requires valid base64 dataBase64: it must be padded, in the standard alphabet');
+      if (bytes === undefined)
+        throw refused('fs/writeFile requires valid base64 dataBase64: it must be padded, in the standard alphabet');
       await writeInPlace(paths, path, { bytes, links: linksOf(params) });
       return {};
     },
@@ -150,7 +151,9 @@ function handleCalls({ paths }: SharedFiles, handles: FileHandles) {
       const { handleId, mode } = params;
       const isRead = mode !== 'replace';
       const path = pathIn(params, isRead ? 'read' : 'write');
-      await handles.open(handleId, async () => OpenFile.open(paths, path, { mode: isRead ? 'read' : 'replace', links: 'follow' }));
+      await handles.open(handleId, async () =>
+        OpenFile.open(paths, path, { mode: isRead ? 'read' : 'replace', links: 'follow' }),
+      );
       return { handleId };
     },
 

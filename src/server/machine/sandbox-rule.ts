@@ -22,17 +22,6 @@ export function requireUnconfined(sandbox: SandboxContext | null | undefined, ac
   throw execError('fileRefused', { problem });
 }
 
-/** Whether the permissions ask for nothing that would have to be enforced on a command. */
-export function isUnconfined({ permissions }: SandboxContext): boolean {
-  switch (permissions.type) {
-    case 'disabled':
-    case 'external':
-      return true;
-    case 'managed':
-      return permissions.file_system.type === 'unrestricted' && permissions.network === 'enabled';
-  }
-}
-
 function restrictionOf({ permissions }: SandboxContext): Restriction | undefined {
   if (permissions.type !== 'managed' || permissions.file_system.type === 'unrestricted') return undefined;
   return permissions.file_system.entries;
@@ -50,7 +39,9 @@ function readLocations({ cwd, workspaceRoots, userHomeDir, temporaryDirectories,
 function readEntries(entries: Restriction, { cwd, policyContext }: SandboxContext): void {
   for (const { path } of entries) {
     if (path.type === 'path' && locationOf(path.path) === 'foreign') {
-      throw execError('fileRefused', { problem: `invalid sandbox permission path URI: '${path.path}' is invalid on '${process.platform}'` });
+      throw execError('fileRefused', {
+        problem: `invalid sandbox permission path URI: '${path.path}' is invalid on '${process.platform}'`,
+      });
     }
   }
   const hasFolder = typeof (policyContext?.cwd ?? cwd) === 'string';
