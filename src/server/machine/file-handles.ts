@@ -27,8 +27,10 @@ export class FileHandles {
     this.#machine.openHandles += 1;
     try {
       const file = await open();
-      if (this.#isEnded || this.#slots.get(id) !== opening) file.close(); // closed meanwhile, or the client is gone
-      else this.#slots.set(id, { kind: 'open', file });
+      const isWanted = this.#slots.get(id) === opening; // not closed meanwhile
+      if (isWanted) this.#slots.set(id, { kind: 'open', file });
+      else file.close();
+      if (this.#isEnded) this.close(id);
     } catch (error) {
       if (this.#slots.get(id) === opening) this.close(id);
       throw error;
