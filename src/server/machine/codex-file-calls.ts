@@ -20,6 +20,7 @@ import {
 import { decodeBase64 } from '../../base/base64.js';
 import { type Params, type SandboxContext, execError } from '../../protocol/index.js';
 import type { AfterReply, CallContext, CallGroup, HandlersOf, MethodsOf } from './call-group.js';
+import { codexFailureOf } from './codex-failure.js';
 import { FileHandles } from './file-handles.js';
 import { withFileFailures } from './file-failure.js';
 import type { SharedFiles } from './machine.js';
@@ -38,12 +39,15 @@ export async function createCodexFileCalls(context: CallContext): Promise<CallGr
   const replies = new PendingReplies();
   const ended = new AbortController();
   return {
-    calls: withFileFailures({
-      ...fileCalls(shared, replies),
-      ...folderCalls(shared, ended.signal),
-      ...handleCalls(shared, handles),
-      'fs/watchMissing': async (params, afterReply) => watchMissing(params, { shared, missing, context, afterReply }),
-    }),
+    calls: withFileFailures<Calls>(
+      {
+        ...fileCalls(shared, replies),
+        ...folderCalls(shared, ended.signal),
+        ...handleCalls(shared, handles),
+        'fs/watchMissing': async (params, afterReply) => watchMissing(params, { shared, missing, context, afterReply }),
+      },
+      codexFailureOf,
+    ),
     flowCalls: {},
     end: () => {
       ended.abort(new FileError('failed', 'the connection has ended'));

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../base/clock.js';
 import { joinBytes } from '../../base/join-bytes.js';
 import { type Params, type Result, execError } from '../../protocol/index.js';
-import type { AfterReply, CallContext, CallGroup, MethodsOf, Notify } from './call-group.js';
+import type { AfterReply, CallContext, CallGroup, MethodsOf } from './call-group.js';
 import { HttpConnections, exchange } from './http-exchange.js';
 import { headersOf, readRequest } from './http-message.js';
 
@@ -103,19 +103,25 @@ class HttpRequests {
   async #stream(requestId: string, response: IncomingMessage, live: Live): Promise<void> {
     let seq = 0;
     let error: string | null = null;
-    const send: Notify['bodyDelta'] = this.#context.notify.bodyDelta;
+    const { notify } = this.#context;
     try {
       for await (const chunk of chunksOf(response)) {
         for (let at = 0; at < chunk.length; at += longestDelta) {
           seq += 1;
-          await send({ requestId, seq, deltaBase64: chunk.subarray(at, at + longestDelta), done: false, error: null });
+          await notify.bodyDelta({
+            requestId,
+            seq,
+            deltaBase64: chunk.subarray(at, at + longestDelta),
+            done: false,
+            error: null,
+          });
         }
       }
     } catch (failure) {
       error = reasonOf(failure, live.signal);
     }
     live.end(); // before the last delta, after which the caller may use the id again
-    await send({ requestId, seq: seq + 1, deltaBase64: new Uint8Array(), done: true, error });
+    await notify.bodyDelta({ requestId, seq: seq + 1, deltaBase64: new Uint8Array(), done: true, error });
   }
 }
 

@@ -1,7 +1,7 @@
 // Judges the rights that Codex's client wants a file operation to have. This server does not confine file operations, so it carries out
 // only what needs no confinement and refuses everything else.
 
-import { type NativePath, FileError, pathFromUri } from '../../files/index.js';
+import { FileError, pathFromUri } from '../../files/index.js';
 import { type SandboxContext, execError } from '../../protocol/index.js';
 import { fileFailureOf } from './file-failure.js';
 
@@ -32,13 +32,13 @@ function readLocations({ cwd, workspaceRoots, userHomeDir, temporaryDirectories,
   const single = [cwd, userHomeDir, policyContext?.cwd];
   const lists = [workspaceRoots, temporaryDirectories, policyContext?.workspaceRoots];
   for (const uri of [...single, ...lists.flatMap((list) => list ?? [])]) {
-    if (uri !== undefined && uri !== null) locationOf(uri);
+    if (uri !== undefined && uri !== null) platformOf(uri);
   }
 }
 
 function readEntries(entries: Restriction, { cwd, policyContext }: SandboxContext): void {
   for (const { path } of entries) {
-    if (path.type === 'path' && locationOf(path.path) === 'foreign') {
+    if (path.type === 'path' && platformOf(path.path) === 'other') {
       throw execError('fileRefused', {
         problem: `invalid sandbox permission path URI: '${path.path}' is invalid on '${process.platform}'`,
       });
@@ -50,12 +50,13 @@ function readEntries(entries: Restriction, { cwd, policyContext }: SandboxContex
   }
 }
 
-/** `foreign` for a path of another platform. */
-function locationOf(uri: string): NativePath | 'foreign' {
+/** Whose path it is. Throws if it is no file: URI. */
+function platformOf(uri: string): 'own' | 'other' {
   try {
-    return pathFromUri(uri);
+    pathFromUri(uri);
+    return 'own';
   } catch (error) {
-    if (error instanceof FileError && error.kind === 'refused') return 'foreign';
+    if (error instanceof FileError && error.kind === 'refused') return 'other';
     throw fileFailureOf(error);
   }
 }
