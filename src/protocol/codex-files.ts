@@ -128,7 +128,7 @@ export const codexFileRequests = {
   'fs/writeBlock': {
     family: 'file',
     summary: 'Writes a block of at most 1 MiB to an open file. Replies when all of it is written.',
-    params: v.object({ handleId, offset: limit, chunk: base64Text }),
+    params: v.object({ handleId, offset: limit, chunk: bytes }),
     result: empty,
   },
   'fs/close': {

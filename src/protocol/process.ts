@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { bytes } from './bytes.js';
 import { limit, processId, seq } from './ids.js';
 import { mapOf, optionalMembers } from './map.js';
+import { sandboxContext } from './sandbox-context.js';
 
 /** Longest path in characters: Linux accepts 4 096 bytes, each of which takes up to three characters in a file: URI. */
 const pathLength = 16 * 1024;
@@ -106,7 +107,7 @@ export const startParams = v.object({
     v.nullish(v.boolean()),
     v.description('This start may have arrived before: a process with this id and the same argv counts as its result'),
   ),
-  sandbox: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server enforces no sandbox')),
+  sandbox: v.pipe(v.nullish(sandboxContext), v.description('Rights of the process; refused if they would have to be enforced')),
   networkProxy: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server runs no proxy')),
   managedNetwork: v.pipe(v.nullish(v.unknown()), v.description('Refused: the server manages no network')),
   enforceManagedNetwork: v.pipe(v.nullish(v.boolean()), v.description('Refused when true')),

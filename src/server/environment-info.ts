@@ -4,10 +4,11 @@ import { homedir, tmpdir, userInfo } from 'node:os';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EnvironmentInfo } from '../protocol/index.js';
-import type { Surroundings } from './start-request.js';
+import type { Session } from './session.js';
 import { version } from './version.js';
 
-export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
+export function environmentInfo({ surroundings, capabilities }: Pick<Session, 'surroundings' | 'capabilities'>): EnvironmentInfo {
+  const { cwd, env } = surroundings;
   const shell = env['SHELL'] ?? loginShell() ?? '/bin/sh';
   const tempDir = pathToFileURL(tmpdir()).href;
   return {
@@ -19,7 +20,7 @@ export function environmentInfo({ cwd, env }: Surroundings): EnvironmentInfo {
     platformOs: process.platform,
     executorVersion: version,
     serverPid: process.pid,
-    capabilities: {},
+    capabilities,
   };
 }
 

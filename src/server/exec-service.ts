@@ -66,7 +66,7 @@ export function createExecService(session: Session, waits: Waits = new Waits(ses
 
     'process/list': async () => ({ processes: processes.list().map((each) => each.status()) }),
 
-    'environment/info': async () => environmentInfo(session.surroundings),
+    'environment/info': async () => environmentInfo(session),
 
     'environment/status': async () => ({ status: 'ready' }),
   };

@@ -127,7 +127,7 @@ export class ServedConnection implements Holder {
     const result: Result<'initialize'> = {
       protocolVersion,
       sessionId: session.id,
-      environmentInfo: environmentInfo(session.surroundings),
+      environmentInfo: environmentInfo(session),
       capabilities: { ...agreement },
       ...(isResumed ? resumeFacts(Object.keys(cursors ?? {}).map(asProcessId), session) : {}),
       ...(received === undefined || received === null ? {} : { flows: flowFacts(received, session) }),

@@ -17,6 +17,7 @@ import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
 import { type ExecPolicy, type ServerLimits, confinedPolicy, defaultLimits, defaultPolicy } from './config.js';
+import { announcedCapabilities } from './announced-capabilities.js';
 import { type FilePolicy, Machine, type NetworkPolicy } from './machine/machine.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
 import { ServedConnection } from './served-connection.js';
@@ -76,6 +77,7 @@ export class Server implements AsyncDisposable {
     this.#metrics = options.metrics ?? silentMetrics;
     this.#logger = logger;
     const counter = this.#metrics;
+    const capabilities = announcedCapabilities(this.machine);
     this.sessions = new SessionTable({
       clock,
       limits,
@@ -89,6 +91,7 @@ export class Server implements AsyncDisposable {
           counter,
           policy,
           surroundings,
+          capabilities,
           sandbox,
           maxReplyBytes,
           maxFlows,

@@ -35,6 +35,8 @@ export interface SessionContext {
   readonly counter: ByteCounter;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
+  /** What the server announces to Codex's client. */
+  readonly capabilities: Readonly<Record<string, boolean>>;
   readonly sandbox: Sandbox;
   /** Bytes kept of each stream for the reply to a command whose caller has disabled the cap. */
   readonly maxReplyBytes: number;
@@ -65,6 +67,7 @@ export class Session {
   readonly processes: ProcessTable;
   readonly policy: ExecPolicy;
   readonly surroundings: Surroundings;
+  readonly capabilities: SessionContext['capabilities'];
   readonly sandbox: Sandbox;
   readonly maxReplyBytes: number;
   readonly flows: SessionFlows;
@@ -80,6 +83,7 @@ export class Session {
     this.processes = new ProcessTable(context);
     this.policy = context.policy;
     this.surroundings = context.surroundings;
+    this.capabilities = context.capabilities;
     this.sandbox = context.sandbox;
     this.maxReplyBytes = context.maxReplyBytes;
     this.flows = new SessionFlows(context.maxFlows);

@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shownValue } from '../base/shown-value.js';
 import { type ProcessOptions, type SpawnSpec, childEnvironment } from '../process/index.js';
-import { type Io, type PreparedSpec, type StartParams, execError } from '../protocol/index.js';
+import { type Io, type PreparedSpec, type SandboxContext, type StartParams, execError } from '../protocol/index.js';
 import type { ExecPolicy } from './config.js';
 
 /** The server's own working directory and environment, used where the caller names none. */
@@ -93,10 +93,24 @@ export function nativePath(cwd: string): string {
 }
 
 function refuseUnenforceable(params: StartParams): void {
-  const demands = ['sandbox', 'networkProxy', 'managedNetwork'] as const;
+  const { sandbox } = params;
+  if (sandbox !== undefined && sandbox !== null && !isUnconfined(sandbox))
+    throw execError('notEnforceable', { demand: 'sandbox' });
+  const demands = ['networkProxy', 'managedNetwork'] as const;
   const demand = demands.find((name) => params[name] !== undefined && params[name] !== null);
   if (demand !== undefined) throw execError('notEnforceable', { demand });
   if (params.enforceManagedNetwork === true) throw execError('notEnforceable', { demand: 'enforceManagedNetwork' });
+}
+
+/** Whether the permissions ask for nothing that would have to be enforced. */
+function isUnconfined({ permissions }: SandboxContext): boolean {
+  switch (permissions.type) {
+    case 'disabled':
+    case 'external':
+      return true;
+    case 'managed':
+      return permissions.file_system.type === 'unrestricted' && permissions.network === 'enabled';
+  }
 }
 
 function invalid(problem: string) {

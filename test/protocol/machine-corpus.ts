@@ -25,7 +25,21 @@ const linkEntry = { ...entry, kind: 'symlink', target: 'b.txt' } as const;
 const tree = { files: 1, folders: 0, links: 0, bytes: 6, sha256, skipped: [], skippedCount: 0 };
 const skipped = { ...tree, skipped: [{ path: 'fifo', problem: 'a named pipe' }], skippedCount: 1 };
 const file = { path: uri, contents: '---\n' };
-const layers = { layers: [{ source: { type: 'user' }, baseDir: folder, toml: '' }], cloudInsertionIndex: 1 };
+const pluginFiles = { manifest: file, mcpConfig: null, appsConfig: null };
+const tool = { type: 'mcp', value: 'x', description: 'd', transport: 't', command: 'c', url: 'u', oauthCallbackPort: 80 };
+const bareTool = { ...tool, description: null, transport: null, command: null, url: null, oauthCallbackPort: null };
+const skill = {
+  name: 'one',
+  description: 'd',
+  shortDescription: null,
+  path: uri,
+  dependencies: { tools: [tool, bareTool] },
+  policy: { allowImplicitInvocation: null, products: ['codex'] },
+};
+const layers = {
+  layers: [{ source: 'user (/home/user/.codex/config.toml)', baseDir: folder, toml: '' }],
+  cloudInsertionIndex: 1,
+};
 
 const special = (value: { kind: 'root' | 'minimal' | 'tmpdir' | 'slash_tmp' }) =>
   ({ path: { type: 'special', value }, access: 'read' }) as const;
@@ -101,7 +115,7 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
   'fs/open result': [{ handleId: 'h' }],
   'fs/readBlock params': [{ handleId: 'h', offset: 0, len: 1 }],
   'fs/readBlock result': [{ chunk: '', eof: true }],
-  'fs/writeBlock params': [{ handleId: 'h', offset: 0, chunk: 'eA' }],
+  'fs/writeBlock params': [{ handleId: 'h', offset: 0, chunk: 'eA==' }],
   'fs/writeBlock result': [{}],
   'fs/close params': [{ handleId: 'h' }],
   'fs/close result': [{}],
@@ -206,7 +220,7 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
   'ports/changed params': [{ opened: [{ port: 80, address: '127.0.0.1' }], closed: [] }],
   'environmentConfig/read params': [{ cwd: folder, configPaths: [['mcp_servers']], requirementsPaths: [] }],
   'environmentConfig/read result': [
-    { userHomeDir: folder, codexHomeDir: null, hostname: 'host', config: layers, requirements: layers },
+    { userHomeDir: folder, codexHomeDir: folder, hostname: 'host', config: layers, requirements: layers },
   ],
   'capabilityRoots/discoverV1 params': [{ roots: [{ id: 'r', path: folder, sandbox }] }],
   'capabilityRoots/discoverV1 result': [
@@ -215,7 +229,7 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
         {
           id: 'r',
           path: folder,
-          plugin: { manifest: file, mcp: null },
+          plugin: { manifest: file, mcpConfig: null, appsConfig: file },
           skills: [{ instructions: file, metadata: file }],
           namespaceManifests: [file],
           warnings: ['w'],
@@ -225,5 +239,14 @@ export const machineMessages: Pick<Valid, Extract<keyof Valid, `${Word}/${string
     },
   ],
   'capabilities/discoverV2 params': [{ cwd: folder, sandbox }],
-  'capabilities/discoverV2 result': [{ plugins: [], skills: [{ name: 'one' }], warnings: [] }],
+  'capabilities/discoverV2 result': [
+    { plugins: [], skills: [], warnings: ['w'] },
+    {
+      plugins: [
+        { id: 'a@b', displayName: 'A', remotePluginId: null, version: '1', root: folder, files: pluginFiles, skills: [skill] },
+      ],
+      skills: [{ ...skill, dependencies: null, policy: null, discoveryRoot: { id: 'r', path: folder } }],
+      warnings: [],
+    },
+  ],
 };

@@ -110,7 +110,14 @@ export const validMessages: Valid = {
     },
     { processId, argv: null, cwd: null, env: null, envPolicy: null, io: null, tty: null, pipeStdin: null, prepared: null },
     { processId, prepared, metadata: { nested: { deep: [null] } }, tty: true, pipeStdin: false },
-    { processId, sandbox: 1, networkProxy: {}, managedNetwork: 'x', enforceManagedNetwork: false, io: { kind: 'pty', ...size } },
+    {
+      processId,
+      sandbox: null,
+      networkProxy: {},
+      managedNetwork: 'x',
+      enforceManagedNetwork: false,
+      io: { kind: 'pty', ...size },
+    },
   ],
   'process/start result': [{ processId, sandboxType: 'none', pid: 4711 }],
   'process/read params': [

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { asProcessId, isExecError } from '#src/protocol/index.js';
-import type { PreparedSpec, StartParams } from '#src/protocol/index.js';
+import type { PreparedSpec, SandboxContext, StartParams } from '#src/protocol/index.js';
 import { processOptions } from '#src/server/start-request.js';
 
 const surroundings = { cwd: '/srv', env: { PATH: '/bin', EDITOR: 'vi', API_KEY: 'k' } };
@@ -17,6 +17,11 @@ const prepared: PreparedSpec = {
   env: { A: '1' },
   io: { kind: 'pipe', stdin: 'open' },
 };
+
+/** Codex's rights for a process. */
+function sandbox(permissions: SandboxContext['permissions']): SandboxContext {
+  return { permissions, windowsSandboxLevel: 'disabled' };
+}
 
 function read(params: Omit<StartParams, 'processId'>, policy = allowAll) {
   return processOptions({ processId, ...params }, surroundings, policy);
@@ -212,10 +217,10 @@ describe('a prepared command', () => {
 });
 
 describe('a demand that the server cannot enforce', () => {
-  test('is refused by name, regardless of its value', () => {
-    const demands = [
-      { sandbox: {} },
-      { sandbox: false },
+  test('is refused by name', () => {
+    const demands: readonly Omit<StartParams, 'processId' | 'argv'>[] = [
+      { sandbox: sandbox({ type: 'managed', file_system: { type: 'unrestricted' }, network: 'restricted' }) },
+      { sandbox: sandbox({ type: 'managed', file_system: { type: 'restricted', entries: [] }, network: 'enabled' }) },
       { networkProxy: 'x' },
       { managedNetwork: 0 },
       { enforceManagedNetwork: true },
@@ -230,12 +235,18 @@ describe('a demand that the server cannot enforce', () => {
 
   test('is refused for a prepared command too', () => {
     assert.match(
-      refusal(() => read({ prepared, sandbox: {} })),
-      /^notEnforceable: sandbox /,
+      refusal(() => read({ prepared, networkProxy: {} })),
+      /^notEnforceable: networkProxy /,
     );
   });
 
   test('may be declined', () => {
+    const unconfined = [
+      sandbox({ type: 'disabled' }),
+      sandbox({ type: 'external', network: 'restricted' }),
+      sandbox({ type: 'managed', file_system: { type: 'unrestricted' }, network: 'enabled' }),
+    ];
+    for (const each of unconfined) assert.deepEqual(direct({ sandbox: each }), direct());
     assert.deepEqual(direct({ enforceManagedNetwork: false }), direct());
   });
 });

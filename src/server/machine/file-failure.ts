@@ -23,6 +23,7 @@ export function fileFailureOf(error: unknown): unknown {
 /** The same handlers, with failures of the files layer turned into errors of the protocol. */
 export function withFileFailures<Handlers extends Readonly<Record<string, (...given: never[]) => Promise<unknown>>>>(
   handlers: Handlers,
+  failureOf: (error: unknown) => unknown = fileFailureOf,
 ): Handlers {
   const wrapped = Object.entries(handlers).map(([name, handler]) => [
     name,
@@ -30,7 +31,7 @@ export function withFileFailures<Handlers extends Readonly<Record<string, (...gi
       try {
         return await handler(...given);
       } catch (error) {
-        throw fileFailureOf(error);
+        throw failureOf(error);
       }
     },
   ]);
