@@ -44,6 +44,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
       // Only Codex's client asks for these; it does not run in this program.
       missingChanged: async () => {},
       bodyDelta: async () => {},
+      nothing: async () => {},
     },
     metrics: silentMetrics,
     onStarted: () => {},

@@ -192,6 +192,7 @@ function notifyOver(connection: Connection): Notify {
     portsChanged: sender('ports/changed'),
     missingChanged: sender('fs/missingChanged'),
     bodyDelta: sender('http/request/bodyDelta'),
+    nothing: () => connection.channel.drained(),
   };
 }
 

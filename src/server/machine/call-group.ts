@@ -17,6 +17,8 @@ export interface Notify {
   portsChanged(changed: Notification<'ports/changed'>): Promise<void>;
   missingChanged(changed: Notification<'fs/missingChanged'>): Promise<void>;
   bodyDelta(delta: Notification<'http/request/bodyDelta'>): Promise<void>;
+  /** Sends nothing; resolves when the caller has taken what was sent before, or is gone. */
+  nothing(): Promise<void>;
 }
 
 /** Methods whose bytes travel in a flow, which is opened when the call arrives. */

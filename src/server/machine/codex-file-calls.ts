@@ -19,7 +19,7 @@ import {
 } from '../../files/index.js';
 import { decodeBase64 } from '../../base/base64.js';
 import { type Params, type SandboxContext, execError } from '../../protocol/index.js';
-import type { AfterReply, CallContext, CallGroup, HandlersOf, MethodsOf } from './call-group.js';
+import type { AfterReply, CallContext, CallGroup, HandlersOf, MethodsOf, Notify } from './call-group.js';
 import { codexFailureOf } from './codex-failure.js';
 import { FileHandles } from './file-handles.js';
 import { withFileFailures } from './file-failure.js';
@@ -36,7 +36,7 @@ export async function createCodexFileCalls(context: CallContext): Promise<CallGr
   const shared = await context.machine.shared();
   const handles = new FileHandles(context.machine);
   const missing = new MissingWatches(context.machine, shared.watches);
-  const replies = new PendingReplies();
+  const replies = new PendingReplies(context.notify);
   const ended = new AbortController();
   return {
     calls: withFileFailures<Calls>(
@@ -234,22 +234,28 @@ async function existsFor({ paths }: SharedFiles, path: NativePath): Promise<bool
 
 /** Files whose bytes have not been sent yet. They count towards the budget until then, or until the connection ends. */
 class PendingReplies {
+  readonly #notify: Notify;
   readonly #held = new Set<WholeFile>();
   #isEnded = false;
+
+  constructor(notify: Notify) {
+    this.#notify = notify;
+  }
 
   hold(file: WholeFile, afterReply: AfterReply): void {
     if (this.#isEnded) return file.release();
     this.#held.add(file);
-    afterReply(() => {
-      this.#held.delete(file);
-      file.release();
-    });
+    afterReply(() => void this.#notify.nothing().then(() => this.#release(file)));
   }
 
   end(): void {
     this.#isEnded = true;
-    for (const file of this.#held) file.release();
-    this.#held.clear();
+    for (const file of this.#held) this.#release(file);
+  }
+
+  #release(file: WholeFile): void {
+    this.#held.delete(file);
+    file.release(); // harmless if it has been released
   }
 }
 
