@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { loadInotify } from '#src/files/watch/inotify.js';
@@ -33,6 +34,8 @@ describe('a model built from the changes equals the disk', withoutInotify, () =>
         if (random.chance(0.1)) await turns(random.size(300));
       }
       await Promise.race([following, eventually(() => model.assertEqualsDisk())]);
+      writeInEveryFolder(watched.path('in'));
+      await Promise.race([following, eventually(() => model.assertEqualsDisk())]);
       watched.watch.close();
       await following;
       assert.equal(model.overflows, 0);
@@ -46,6 +49,8 @@ describe('a model built from the changes equals the disk', withoutInotify, () =>
     const workerData = { root: watched.folder, seed: 1, operations: 3_000 };
     const worker = new Worker(new URL('../support/tree-operations.js', import.meta.url), { workerData });
     await Promise.race([following, once(worker, 'exit')]);
+    await Promise.race([following, eventually(() => model.assertEqualsDisk())]);
+    writeInEveryFolder(watched.path('in'));
     await Promise.race([following, eventually(() => model.assertEqualsDisk())]);
     watched.watch.close();
     await following;
@@ -94,4 +99,12 @@ describe('a model built from the changes equals the disk', withoutInotify, () =>
 /** Lets events be read, without waiting for any. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Shows whether each of them is still watched. */
+function writeInEveryFolder(root: string): void {
+  const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory());
+  for (const folder of [root, ...entries.map((entry) => path.join(entry.parentPath, entry.name))]) {
+    writeFileSync(path.join(folder, 'end'), '');
+  }
 }

@@ -6,10 +6,17 @@ import path from 'node:path';
 import type { FileWatch, WatchBatch } from '#src/files/watch/file-watch.js';
 import type { Change } from '#src/files/watch/tree-update.js';
 
+interface Look {
+  /** Undefined if nothing was there. */
+  readonly inode: number | undefined;
+  /** Of a file. */
+  readonly content: string | undefined;
+}
+
 export class WatchModel {
   readonly #root: string;
-  /** Path relative to the root → content, looked at when it was last reported. */
-  readonly #entries: Map<string, string>;
+  /** Path relative to the root → what was there when it was last reported. */
+  readonly #entries: Map<string, Look>;
   overflows = 0;
 
   /** Starts with what is on the disk. */
@@ -34,7 +41,11 @@ export class WatchModel {
 
   assertEqualsDisk(): void {
     assert.equal(this.#entries.size, readdirSync(this.#root, { recursive: true }).length, 'entries');
-    for (const [name, content] of this.#disk()) assert.equal(this.#entries.get(name), content, name);
+    for (const [name, now] of this.#disk()) {
+      const known = this.#entries.get(name);
+      assert.ok(known !== undefined, `${name} is not known`);
+      if (known.inode === now.inode) assert.equal(known.content, now.content, name);
+    }
   }
 
   #apply(change: Change): void {
@@ -72,18 +83,22 @@ export class WatchModel {
     return [...this.#entries.keys()].filter((each) => each.startsWith(`${name}/`));
   }
 
-  #disk(): Map<string, string> {
+  #disk(): Map<string, Look> {
     const names = readdirSync(this.#root, { recursive: true, encoding: 'latin1' });
     return new Map(names.map((name) => [name, this.#look(name)]));
   }
 
-  /** The entry may be gone or replaced by now, which is then about to be reported. */
-  #look(name: string): string {
+  /**
+   * Something else may be there by now, or nothing. That is not always reported: a folder may have come back before the watch looked. But
+   * the same file with another content must be.
+   */
+  #look(name: string): Look {
     const file = Buffer.from(path.join(this.#root, name), 'latin1');
     try {
-      return lstatSync(file).isDirectory() ? 'a folder' : readFileSync(file, 'latin1');
+      const stats = lstatSync(file);
+      return { inode: stats.ino, content: stats.isDirectory() ? undefined : readFileSync(file, 'latin1') };
     } catch {
-      return 'nothing';
+      return { inode: undefined, content: undefined };
     }
   }
 }

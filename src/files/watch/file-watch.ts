@@ -198,8 +198,8 @@ export class FileWatch {
       },
       ended: () => {
         folder.unfollow = undefined;
-        if (folder.parent === undefined) this.#isRootOver = true;
-        else this.#note(folder.parent, folder.name, 0);
+        if (folder === this.#watched.tree.root) this.#isRootOver = true;
+        else if (folder.parent !== undefined) this.#note(folder.parent, folder.name, 0);
         this.#wake();
       },
       lookAtAll: (why) => {

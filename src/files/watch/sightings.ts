@@ -38,18 +38,20 @@ export interface LookOptions {
 }
 
 export async function lookAt(noticed: ReadonlyMap<KnownFolder, Names>, options: LookOptions): Promise<Sightings> {
-  const seen: Sighting[] = [];
+  let seen: readonly Sighting[] = [];
   let moves: Move[] = [];
   let waiting = new Map(noticed);
   // A folder inside a moved one is found only after its new place has been seen. Folders are moved into each other, so this repeats.
   for (let found = -1; found !== 0;) {
     const notFound = new Map<KnownFolder, Names>();
     const movedTo = new Map(moves.map(({ entry, to }) => [entry, to]));
+    const sightings: (readonly Sighting[])[] = [seen];
     for (const [folder, names] of waiting) {
-      const sightings = await lookInto(folder, { names, path: presentPath(folder, movedTo, options.tree) }, options);
-      if (sightings === undefined) notFound.set(folder, names);
-      else seen.push(...sightings);
+      const seenInFolder = await lookInto(folder, { names, path: presentPath(folder, movedTo, options.tree) }, options);
+      if (seenInFolder === undefined) notFound.set(folder, names);
+      else sightings.push(seenInFolder);
     }
+    seen = sightings.flat();
     found = waiting.size - notFound.size;
     if (found > 0) moves = movesAmong(seen);
     waiting = notFound;
