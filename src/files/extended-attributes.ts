@@ -25,7 +25,7 @@ export function copyAttributes(folder: HeldFolder, name: string, to: number): vo
     return;
   }
   try {
-    const bytes = Buffer.alloc(longestList);
+    const bytes = Buffer.allocUnsafe(longestList);
     const length = calls.flistxattr(from, bytes, bytes.length);
     if (length <= 0) return;
     for (const attribute of bytes.toString('latin1', 0, length).split('\0')) {
