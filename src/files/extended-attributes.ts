@@ -8,6 +8,9 @@ import { type HeldFolder, terminated } from './held-folder.js';
 /** Bytes of all names, and of a value: the kernel allows no more. */
 const longestList = 64 * 1024;
 
+/** The file may be written but not read, or is another one by now. */
+const unreadable = new Set(['EACCES', 'ENOENT', 'ELOOP', 'ENXIO']);
+
 const kept = /^(?:user\.|system\.posix_acl_access$|security\.selinux$)/;
 
 /** From a file of this folder, where it can be read and the file system takes them. */
@@ -18,11 +21,11 @@ export function copyAttributes(folder: HeldFolder, name: string, to: number): vo
   try {
     from = folder.openFile(name, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (errnoOf(error) === 'EACCES') return; // a file that may be written but not read
-    throw error;
+    if (!unreadable.has(errnoOf(error) ?? '')) throw error;
+    return;
   }
   try {
-    const bytes = Buffer.alloc(longestList);
+    const bytes = Buffer.allocUnsafe(longestList);
     const length = calls.flistxattr(from, bytes, bytes.length);
     if (length <= 0) return;
     for (const attribute of bytes.toString('latin1', 0, length).split('\0')) {

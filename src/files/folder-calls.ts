@@ -31,8 +31,8 @@ function bind(): FolderCalls | undefined {
   return {
     openat: libc.func('int openat(int folder, const void *name, int flags, uint mode)'),
     linkat: libc.func('int linkat(int fromFolder, const void *from, int toFolder, const void *to, int flags)'),
-    flistxattr: libc.func('int64_t flistxattr(int fd, _Out_ uint8_t *list, size_t size)'),
-    fgetxattr: libc.func('int64_t fgetxattr(int fd, const void *name, _Out_ uint8_t *value, size_t size)'),
+    flistxattr: libc.func('int64_t flistxattr(int fd, void *list, size_t size)'),
+    fgetxattr: libc.func('int64_t fgetxattr(int fd, const void *name, void *value, size_t size)'),
     fsetxattr: libc.func('int fsetxattr(int fd, const void *name, const void *value, size_t size, int flags)'),
     errno: () => koffi.errno(),
   };

@@ -25,6 +25,9 @@ for name in $names; do
   rm -f -- "\${file%x}"
 done`;
 
+/** Shells started one after the other for the same names, so that one that cannot run does not keep a core busy. */
+const mostRestarts = 5;
+
 type Shell = ChildProcessByStdio<Writable, null, null>;
 
 /** One per server. */
@@ -32,6 +35,7 @@ export class ReplaceGuard implements TemporaryNames {
   /** In the shell's form. */
   readonly #names = new Set<string>();
   #shell: Shell | undefined;
+  #restarts = 0;
   #isClosed = false;
 
   /** Of the shell, while it runs. */
@@ -43,8 +47,14 @@ export class ReplaceGuard implements TemporaryNames {
   add(path: NativePath): void {
     const name = octalDigits(path);
     this.#names.add(name);
-    if (this.#shell === undefined) this.#start();
-    else this.#say(`+ ${name}\n`);
+    this.#restarts = 0;
+    try {
+      if (this.#shell === undefined) this.#start();
+      else this.#say(`+ ${name}\n`);
+    } catch (error) {
+      this.#names.delete(name);
+      throw error;
+    }
   }
 
   remove(path: NativePath): void {
@@ -66,7 +76,7 @@ export class ReplaceGuard implements TemporaryNames {
 
   #say(line: string): void {
     const shell = this.#shell;
-    if (shell === undefined) return;
+    if (shell === undefined || this.#isClosed) return;
     shell.stdin.write(line);
     // The pipe takes thousands of names. A shell that has not read them is stopped, and a new one gets the names as an argument.
     if (shell.stdin.writableLength === 0) return;
@@ -77,7 +87,7 @@ export class ReplaceGuard implements TemporaryNames {
 
   #start(): void {
     if (this.#isClosed) throw new FileError('failed', 'no file can be replaced any more: the server is closing');
-    const shell: Shell = spawn('/bin/sh', ['-c', script, 'sluice-replace-guard', [...this.#names].join(' ')], {
+    const shell = spawn('/bin/sh', ['-c', script, 'sluice-replace-guard', [...this.#names].join(' ')], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true, // its own session, so it gets no signals from a terminal
       cwd: '/',
@@ -94,8 +104,19 @@ export class ReplaceGuard implements TemporaryNames {
     shell.on('exit', () => {
       if (this.#shell !== shell) return;
       this.#shell = undefined;
-      if (this.#names.size > 0 && !this.#isClosed) this.#start();
+      this.#restart();
     });
+  }
+
+  /** After an end that nobody asked for. */
+  #restart(): void {
+    if (this.#names.size === 0 || this.#isClosed || this.#restarts === mostRestarts) return;
+    this.#restarts += 1;
+    try {
+      this.#start();
+    } catch {
+      // The next name tries again, and says so if it fails.
+    }
   }
 }
 

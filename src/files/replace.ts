@@ -17,7 +17,7 @@ import { copyAttributes } from './extended-attributes.js';
 import { errnoOf, namingPath } from './file-error.js';
 import { type FileWriter, type WriteOptions, WriterTurns, type WrittenFile, judge, syncFile } from './file-writer.js';
 import { keyOf, nameOf } from './folder.js';
-import { readLink, readSome, truncate, writeAll } from './fs-calls.js';
+import { O_PATH, open, readLink, readSome, truncate, writeAll } from './fs-calls.js';
 import { HeldFolder } from './held-folder.js';
 import { metadataOf } from './metadata.js';
 import { type NativePath, joinPath, namesOf, nativePath, parentOf } from './native-path.js';
@@ -37,7 +37,7 @@ export interface ReplaceOptions extends WriteOptions {
 export async function replaceFile(place: Place, options: ReplaceOptions = {}): Promise<FileWriter> {
   return namingPath(place.shown, async () => {
     const { path, name } = await targetOf(place);
-    const folder = HeldFolder.open(path);
+    const folder = HeldFolder.open(path, withoutReading);
     try {
       const found = statsAt(folder, name);
       if (found?.isSymbolicLink() === true) throw linkError(place);
@@ -75,7 +75,7 @@ function stage(folder: HeldFolder, found: Stats | undefined, options: ReplaceOpt
     staging.close();
     if (found === undefined || !noRename.has(errnoOf(error) ?? '')) throw error;
   }
-  const elsewhere = HeldFolder.open(tmpdir());
+  const elsewhere = HeldFolder.open(tmpdir(), withoutReading);
   try {
     return { staging, staged: StagedFile.open(elsewhere, { staging, mode: 0o600 }), elsewhere };
   } catch (error) {
@@ -83,6 +83,9 @@ function stage(folder: HeldFolder, found: Stats | undefined, options: ReplaceOpt
     throw error;
   }
 }
+
+/** A folder that may be entered but not listed is enough. */
+const withoutReading = process.platform === 'linux' ? O_PATH : 0;
 
 /** Why a folder takes no new file, or a rename fails, although the file itself may be written: rights, or a mount point. */
 const noRename = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
@@ -110,8 +113,18 @@ async function commit(replacement: Replacement): Promise<WrittenFile> {
   judge(found, { expected: options.expected, shown });
   if (elsewhere !== undefined || !publish(replacement, found)) return copyInPlace(replacement);
   const metadata = metadataOf(fstatSync(staged.fd));
-  if (options.durability === 'fsync') await syncFile(folder.fd);
+  if (options.durability === 'fsync') await syncFolder(folder);
   return { how: found === undefined ? 'created' : 'renamed', metadata };
+}
+
+/** The new name too is to survive a power failure. */
+async function syncFolder(folder: HeldFolder): Promise<void> {
+  const fd = await open(folder.pathOf('.'), constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await syncFile(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** False if there is a file that only a write in place can change, or can change without changing its owner. */

@@ -84,6 +84,15 @@ describe('a file is written in place', () => {
     assert.deepEqual(result, { how: 'inPlace', now: 'new', names: ['file'] });
   });
 
+  test('if its folder may be entered, but not read', () => {
+    writeFileSync(file, 'old');
+    giveAway(file);
+    chmodSync(folder, 0o111);
+    const result = replaceAsUser('new');
+    chmodSync(folder, 0o755);
+    assert.deepEqual(result, { how: 'inPlace', now: 'new', names: [] });
+  });
+
   test('if it belongs to another user, and would not any more after a rename', { skip: whyNotRoot() }, () => {
     writeFileSync(file, 'old');
     chmodSync(file, 0o666);

@@ -68,6 +68,11 @@ for (const kind of ['unnamed', 'named'] as const) {
       assert.equal(statSync(file).mode, statSync(join(folder, 'other')).mode);
     });
 
+    test('is on the disk at the end if that was asked for', async () => {
+      for (const how of ['created', 'renamed']) assert.equal((await replace(file, 'new', { durability: 'fsync' })).how, how);
+      assert.equal(readFileSync(file, 'utf8'), 'new');
+    });
+
     test('has the mode that was asked for', async () => {
       await replace(file, 'new', { mode: 0o604 });
       assert.equal(statSync(file).mode & 0o7777, 0o604);

@@ -17,10 +17,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
 import { packTree } from '#src/files/tree/pack.js';
-import { paddingOf } from '#src/files/tree/tar-format.js';
+import { checksumOf, paddingOf } from '#src/files/tree/tar-format.js';
 import { type EntryHeader, writeHeader } from '#src/files/tree/tar-writer.js';
 import { unpackTree } from '#src/files/tree/unpack.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
+import { Random } from '../support/random.js';
 import { namesBelow, treeSnapshot } from '../support/tree-snapshot.js';
 
 guardAgainstLeaks();
@@ -207,11 +208,7 @@ describe('what is no archive', () => {
     ] as const) {
       const records = entry({ kind: 'file', path: 'x', size }, body);
       records[156] = 'x'.charCodeAt(0);
-      const sum =
-        records.subarray(0, 512).reduce((total, byte) => total + byte, 0) -
-        records.subarray(148, 156).reduce((a, b) => a + b, 0) +
-        256;
-      records.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+      repairChecksum(records.subarray(0, 512));
       await assert.rejects(unpackTree(place(inside), archive([records, file('a', '')])), {
         kind: 'refused',
         message: /^the archive has/,
@@ -219,6 +216,41 @@ describe('what is no archive', () => {
     }
   });
 });
+
+test('an archive with random changes is unpacked or refused, and never writes outside', async () => {
+  const parts = [
+    folder('a'),
+    file('a/small', 'x'.repeat(700)),
+    link('a/link', '../..'),
+    hardLink('a/hard', 'a/small'),
+    file('n'.repeat(200), 'y'),
+  ];
+  const sound = Buffer.concat([...parts, file('large', 'z'.repeat(40_000)), Buffer.alloc(1024)]);
+  for (let index = 0; index < 400; index += 1) {
+    const random = Random.forCase(16, index);
+    const changed = Buffer.from(sound);
+    for (let change = random.below(4); change >= 0; change -= 1) {
+      const block = random.below(12) * 512;
+      changed[block + random.below(512)] = random.below(256);
+      // The numbers stand after the name.
+      changed[block + 100 + random.below(60)] = [0, 0x80, 0xff, 0x37][random.below(4)] ?? 0;
+      repairChecksum(changed.subarray(block, block + 512));
+    }
+    try {
+      await unpackTree(place(inside), one(changed));
+    } catch (error) {
+      assert.equal((error as Error).name, 'FileError', String(error));
+    }
+    assert.deepEqual(readdirSync(base).toSorted(), ['inside', 'outside', 'source']);
+    assert.deepEqual(readdirSync(outside), ['secret']);
+    rmSync(inside, { recursive: true, force: true });
+  }
+});
+
+/** As if the writer of the archive had meant it. */
+function repairChecksum(block: Buffer): void {
+  block.write(`${checksumOf(block).toString(8).padStart(6, '0')}\0 `, 148);
+}
 
 function place(path: string): { path: string; openFlags: number; shown: string } {
   return { path, openFlags: 0, shown: path };

@@ -27,7 +27,7 @@ export class FolderStack {
   readonly #root: HeldFolder;
   readonly #owners: Owners;
   readonly #frames: Frame[] = [];
-  #path: string = '';
+  #path: string | undefined = '';
 
   /** Closes the root too. */
   constructor(root: HeldFolder, owners: Owners) {
@@ -37,7 +37,10 @@ export class FolderStack {
 
   /** The folder with this path, '' for the root. Missing ones are made. It is open until another path is asked for. */
   at(path: string): HeldFolder {
-    if (path !== this.#path) this.#move(namesIn(path));
+    if (path !== this.#path) {
+      this.#path = undefined; // unknown if the way there fails
+      this.#move(namesIn(path));
+    }
     this.#path = path;
     return this.#top();
   }
@@ -113,7 +116,6 @@ export class FolderStack {
   #leave(): void {
     const frame = this.#frames.pop();
     if (frame === undefined) return;
-    this.#path = this.#frames.map(({ name }) => name).join('/');
     try {
       if (frame.metadata === undefined) return;
       const inherited = this.#owners === 'own' ? fstatSync(frame.folder.fd).mode & 0o7000 : 0;

@@ -1,19 +1,19 @@
 // Packs a tree as a tar archive that is read piece by piece: nothing is read from disk before the consumer asks for it. Files with several
 // names (hard links) are packed once for each name. Knows nothing of where the archive goes.
 
-import { closeSync, constants, fstatSync, lstatSync, readSync, readlinkSync, type Stats } from 'node:fs';
+import { type Stats, closeSync, constants, fstatSync, lstatSync, readSync, readlinkSync } from 'node:fs';
+import { FileError, errnoOf, fileErrorOf, namingPath } from '../file-error.js';
 import { nameOf } from '../folder.js';
 import { readSome } from '../fs-calls.js';
-import { FileError, errnoOf, fileErrorOf } from '../file-error.js';
-import type { NativePath } from '../native-path.js';
 import { shownKey } from '../held-folder.js';
+import type { NativePath } from '../native-path.js';
 import type { Spot } from '../place.js';
+import { HeldWalk, type WalkedEntry, openTree } from './held-walk.js';
+import { modifiedAtUs } from './modified-time.js';
 import { Slice } from './slice.js';
 import { blockBytes, paddingOf } from './tar-format.js';
 import { type EntryHeader, longestHeader, writeHeader } from './tar-writer.js';
 import { type TreeProgress, type TreeResult, TreeTally } from './tree-result.js';
-import { modifiedAtUs } from './modified-time.js';
-import { HeldWalk, type WalkedEntry, openTree } from './held-walk.js';
 
 export interface PackOptions {
   /** Leaves an entry out, and all below it; the path is relative to the tree. */
@@ -61,7 +61,7 @@ export async function* packTree(source: Spot, options: PackOptions = {}): AsyncG
         for (let left = large.size; left > 0;) {
           if (chunk.room === 0) yield finished();
           options.signal?.throwIfAborted();
-          const count = await chunk.read(large.fd, left);
+          const count = await namingPath(shownKey(entry.path), async () => chunk.read(large.fd, left));
           if (count === 0) throw shrunk(entry, large.size, left);
           tally.bytes += count;
           left -= count;

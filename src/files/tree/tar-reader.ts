@@ -60,7 +60,7 @@ export class TarReader {
       const type = String.fromCharCode(block[fields.kind.at] ?? 0);
       if (!'xgLK'.includes(type)) return this.#entry(block, type);
       this.#extended = block;
-      if (!this.#readExtended(type, numberIn(block, fields.size))) return 'more';
+      if (!this.#readExtended(type, sizeIn(block))) return 'more';
       this.#extended = undefined;
     }
   }
@@ -87,7 +87,7 @@ export class TarReader {
     return {
       kind: kind === 'file' && path.endsWith('/') ? 'folder' : kind,
       path: pathBelow(path),
-      size: kind === 'file' || kind === 'unknown' ? (decimal(records['size']) ?? numberIn(block, fields.size)) : 0,
+      size: kind === 'file' || kind === 'unknown' ? (decimal(records['size']) ?? sizeIn(block)) : 0,
       mode: numberIn(block, fields.mode) & 0o7777,
       uid: decimal(records['uid']) ?? numberIn(block, fields.uid),
       gid: decimal(records['gid']) ?? numberIn(block, fields.gid),
@@ -148,6 +148,12 @@ function numberIn(block: Buffer, { at, bytes }: Field): number {
 
 /** Stands for all records with this prefix. */
 const sparse = 'GNU.sparse.';
+
+function sizeIn(block: Buffer): number {
+  const size = numberIn(block, fields.size);
+  if (size < 0) throw malformed(`has an entry of ${size} bytes`);
+  return size;
+}
 
 /** `LENGTH key=value\n`, one after the other. */
 function recordsIn(body: Buffer): Records {
