@@ -26,11 +26,16 @@ export class ByteBudget {
 
   /** In the order of the calls. More than the whole budget is granted once everything has been returned. */
   async take(bytes: number): Promise<ByteLease> {
-    if (this.#waiting.length > 0 || !this.#fits(bytes)) {
-      await new Promise<void>((start) => this.#waiting.push({ bytes, start })); // whoever lets it start has counted its bytes
-    } else {
-      this.#held += bytes;
-    }
+    const lease = this.takeNow(bytes);
+    if (lease !== undefined) return lease;
+    await new Promise<void>((start) => this.#waiting.push({ bytes, start })); // whoever lets it start has counted its bytes
+    return this.#lease(bytes);
+  }
+
+  /** Undefined when that would mean to wait. */
+  takeNow(bytes: number): ByteLease | undefined {
+    if (this.#waiting.length > 0 || !this.#fits(bytes)) return undefined;
+    this.#held += bytes;
     return this.#lease(bytes);
   }
 

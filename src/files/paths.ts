@@ -4,6 +4,7 @@
 
 import { closeSync } from 'node:fs';
 import { type OpenBeneath, loadOpenBeneath } from './beneath.js';
+import { CachedFiles } from './cached-files.js';
 import { type DescentOptions, descend } from './descent.js';
 import { FileError, fileErrorOf, refused } from './file-error.js';
 import { type NativePath, absolutePath, isNormalized, namesOf, relativePath } from './native-path.js';
@@ -28,6 +29,8 @@ const mostAttempts = 8;
 
 export class Paths {
   readonly access: Access;
+  /** For reads of paths that need no search of their own. */
+  readonly cached = new CachedFiles();
   readonly #roots: Roots | undefined;
   readonly #openat2: 'use' | 'avoid';
   /** For links that are refused by a server without roots; held from first use. */

@@ -6,6 +6,7 @@ import { refused } from './file-error.js';
 import { readSome } from './fs-calls.js';
 import type { NativePath } from './native-path.js';
 import type { Paths } from './paths.js';
+import type { Spot } from './place.js';
 import { type Opened, openToRead } from './regular-file.js';
 
 /** The largest file that is read whole: what Codex reads. Larger ones are read in blocks. */
@@ -27,13 +28,29 @@ export interface ReadFileOptions {
 /** A file that changes meanwhile is read to its end, wherever that is then. */
 export async function readFile(paths: Paths, path: NativePath, options: ReadFileOptions): Promise<WholeFile> {
   return paths.using(path, { links: options.links, for: 'read' }, async (place) => {
+    // Where a path is held, or must not contain links, it was found on the thread pool in any case.
+    const isPlain = place.openFlags === 0;
+    const cached = isPlain ? readCached(paths, place, options) : undefined;
+    if (cached !== undefined) return cached;
     const opened = await openToRead(place);
     try {
+      if (isPlain) await paths.cached.learn(opened.fd);
       return await readWhole(opened, options);
     } finally {
       closeSync(opened.fd); // nothing was written, so there is nothing to wait for
     }
   });
+}
+
+function readCached(
+  paths: Paths,
+  { path }: Spot,
+  { budget, mostBytes = mostWholeBytes }: ReadFileOptions,
+): WholeFile | undefined {
+  const bytes = paths.cached.read(path);
+  if (bytes === undefined || bytes.length > mostBytes) return undefined;
+  const lease = budget.takeNow(bytes.length);
+  return lease === undefined ? undefined : { bytes, release: () => lease.release() };
 }
 
 async function readWhole({ fd, stats }: Opened, { budget, mostBytes = mostWholeBytes }: ReadFileOptions): Promise<WholeFile> {
