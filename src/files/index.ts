@@ -1,30 +1,22 @@
 // What servers and clients use of the file code.
 
-export { ByteBudget, type ByteLease } from './byte-budget.js';
-export { type CopyCount, type CopyOptions, copy } from './copy.js';
-export { FileError, type FileErrorKind, fileErrorOf } from './file-error.js';
-export {
-  type DirectoryEntry,
-  type ListOptions,
-  type ListPage,
-  type ListedEntry,
-  listFolder,
-  readDirectory,
-  readDirectoryWithinLimit,
-} from './list-folder.js';
-export { type MakeDirectoryOptions, type MakeTemporaryOptions, makeDirectory, makeTemporary } from './make.js';
-export { type FileKind, type Metadata, canonicalise, metadata, metadataOf } from './metadata.js';
-export { type MoveOptions, type Moved, move } from './move.js';
+export { ByteBudget } from './byte-budget.js';
+export { copy } from './copy.js';
+export { FileError, type FileErrorKind } from './file-error.js';
+export { type ListedEntry, listFolder, readDirectory, readDirectoryWithinLimit } from './list-folder.js';
+export { makeDirectory, makeTemporary } from './make.js';
+export { type Metadata, canonicalise, metadata, metadataOf } from './metadata.js';
+export { move } from './move.js';
 export { type NativePath, joinPath, namesBelow, namesOf, nativePath, parentOf, relativePath, splitPath } from './native-path.js';
-export { OpenFile, type OpenFileOptions } from './open-file.js';
+export { OpenFile } from './open-file.js';
 export { pathFromUri, pathFromUser, shownPath, uriOfPath } from './path-uri.js';
 export { type Access, Paths, type PathsOptions } from './paths.js';
-export type { Place, PlaceOptions } from './place.js';
-export { type ReadFileOptions, type WholeFile, mostWholeBytes, readFile } from './read-file.js';
-export { type RemoveOptions, remove } from './remove.js';
-export { type WalkOptions, type WalkOutcome, walk } from './walk.js';
-export { type TreeEntry, type TreePage, type WalkTreeOptions, walkTree } from './walk-tree.js';
-export { type WriteFileOptions, writeInPlace } from './write-file.js';
+export type { Place } from './place.js';
+export { type WholeFile, readFile } from './read-file.js';
+export { remove } from './remove.js';
+export { type WalkOptions, walk } from './walk.js';
+export { walkTree } from './walk-tree.js';
+export { writeInPlace } from './write-file.js';
 export type { ExpectedFile, FileWriter, WriteOptions, WrittenFile } from './file-writer.js';
 export { appendFile, overwriteFile } from './overwrite.js';
 export { type ReplaceOptions, replaceFile } from './replace.js';

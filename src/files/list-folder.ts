@@ -10,7 +10,7 @@ import { type NativePath, joinPath, nativePath } from './native-path.js';
 import type { Paths } from './paths.js';
 
 /** The most entries of a folder in one reply of Codex's protocol. */
-export const mostListedEntries = 50_000;
+const mostListedEntries = 50_000;
 
 export interface DirectoryEntry {
   readonly name: NativePath;

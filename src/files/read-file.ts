@@ -10,7 +10,7 @@ import type { Spot } from './place.js';
 import { type Opened, openToRead } from './regular-file.js';
 
 /** The largest file that is read whole: what Codex reads. Larger ones are read in blocks. */
-export const mostWholeBytes = 512 * 1024 * 1024;
+const mostWholeBytes = 512 * 1024 * 1024;
 
 export interface WholeFile {
   readonly bytes: Uint8Array;

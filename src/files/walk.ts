@@ -27,7 +27,7 @@ export interface WalkOutcome {
 }
 
 /** The most that one walk may ask for. */
-export const walkLimits = { depth: 64, directories: 10_000, entries: 50_000 } as const;
+const walkLimits = { depth: 64, directories: 10_000, entries: 50_000 } as const;
 
 /** Size of an outcome: the sum of its URIs and messages, and a fixed amount for each. */
 const mostOutcomeBytes = 4 * 1024 * 1024;

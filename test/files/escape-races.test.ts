@@ -16,7 +16,7 @@ import { operations } from './operations.js';
 guardAgainstLeaks();
 
 /** Calls of each operation. In most of them the two are exchanged between finding the path and acting on it, or during the search. */
-const rounds = 25;
+const rounds = 15;
 
 /** What is exchanged, and which path is asked for. */
 const races = {

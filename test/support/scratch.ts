@@ -1,7 +1,6 @@
 // A temporary folder for one test, removed with everything in it.
 
 import {
-  chmodSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -61,11 +60,4 @@ export function treeOf(folder: string, prefix = ''): string[] {
       if (stats.isSymbolicLink()) return [`${line} -> ${readlinkSync(path)}`];
       return [stats.isFile() ? `${line} ${readFileSync(path, 'latin1')}` : line];
     });
-}
-
-/** Takes all permissions from a path until the function returned is called. */
-export function forbid(path: string): () => void {
-  const { mode } = lstatSync(path);
-  chmodSync(path, 0);
-  return () => chmodSync(path, mode);
 }
