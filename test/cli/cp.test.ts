@@ -12,8 +12,9 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const large = Buffer.alloc(5_000_003, 'cp');
 
+guardAgainstLeaks();
+
 describe('sluice cp', () => {
-  guardAgainstLeaks();
   let server: SluiceServer;
   before(async () => {
     server = await SluiceServer.start('websocket');

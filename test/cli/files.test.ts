@@ -21,8 +21,9 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { ScratchFolder } from '../support/scratch-folder.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
+guardAgainstLeaks();
+
 describe('sluice files', () => {
-  guardAgainstLeaks();
   let server: SluiceServer;
   before(async () => {
     server = await SluiceServer.start('unix');
