@@ -48,7 +48,10 @@ describe('a disk', { skip }, () => {
 
   test('that is read-only refuses every change, and can be read', async () => {
     using scratch = new ScratchFolder();
-    const launch = onDisk(scratch.path, 'mount -t tmpfs tmpfs "$DISK" && echo old > "$DISK/file" && mount -o remount,ro "$DISK"');
+    const launch = onDisk(
+      scratch.path,
+      'mount -t tmpfs tmpfs "$DISK" && echo old > "$DISK/file" && mount -n -o remount,bind,ro "$DISK"',
+    );
     await using server = await SluiceServer.start('websocket', [], launch);
     await using client = await connect(server.url);
     const { files } = client;
