@@ -87,7 +87,11 @@ function reading(connector: Connector): void {
       (error) => error instanceof Error && error.message.includes(scratch.path),
     );
     await assert.rejects(client.files.read('relative'), /absolute/);
-    assert.equal(await client.files.exists(scratch.at('absent')), false);
+    writeFileSync(scratch.at('file'), '');
+    assert.deepEqual(
+      [await client.files.exists(scratch.at('absent')), await client.files.exists(scratch.at('file', 'x'))],
+      [false, false],
+    );
   });
 }
 

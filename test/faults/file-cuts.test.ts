@@ -83,6 +83,23 @@ describe('a connection that is cut', () => {
     }
   });
 
+  test('at bytes of the beginning of a watch does not keep it from working', async () => {
+    using scratch = new ScratchFolder();
+    await using cutter = await ByteCutter.open(server.url);
+    await using client = await connect(cutter.url);
+    for (const direction of ['toServer', 'toClient'] as const) {
+      for (let afterBytes = 0; afterBytes < 200; afterBytes += otherStep) {
+        const file = scratch.at(`${direction}-${afterBytes}`);
+        cutter.plan({ direction, afterBytes });
+        await using watch = client.files.watch(scratch.path);
+        await watch.ready;
+        cutter.plan();
+        writeFileSync(file, '');
+        for await (const event of watch) if (event.kind === 'created' && event.path === file) break;
+      }
+    }
+  });
+
   test('makes a watch say that it may have missed something, and go on', async () => {
     using scratch = new ScratchFolder();
     await using proxy = await CuttingProxy.open(server.url);
