@@ -7,7 +7,7 @@ import { isExecError } from '../protocol/index.js';
 import { type Flags, UsageError, defineCommand } from './command.js';
 import { signalStatus } from './exit-status.js';
 import { onSignals } from './inherited-signals.js';
-import { openInput, untilEnd } from './own-input.js';
+import { openInput, releaseInput, untilEnd } from './own-input.js';
 import { complain, print } from './own-output.js';
 import { ProgressLine } from './progress-line.js';
 import { fileServer, remoteChild, remoteName, remotePath } from './remote-path.js';
@@ -205,7 +205,11 @@ async function fromStdin({ client, line, signal }: Context, to: string): Promise
       yield chunk;
     }
   };
-  await client.files.write(target, input(), { signal });
+  try {
+    await client.files.write(target, input(), { signal });
+  } finally {
+    releaseInput(); // after an interrupt, nothing reads the rest
+  }
   return { files: 1, folders: 0, links: 0, bytes, to: `:${target}` };
 }
 

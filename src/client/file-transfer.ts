@@ -165,15 +165,23 @@ async function downloadFile(
   const name = nameOf(remotePath);
   const here = await local.stat(localPath);
   const path = here?.kind === 'directory' ? local.join(localPath, name) : localPath;
-  signal?.throwIfAborted();
   await using content = await openContent(link, remotePath);
+  const abort = (): void => void content[Symbol.asyncDispose]();
+  signal?.addEventListener('abort', abort, { once: true });
   let bytes = 0;
   const chunks = counted(content, (count) => {
-    signal?.throwIfAborted();
     bytes = count;
     onProgress?.({ files: 1, bytes, path: name });
   });
-  await local.replace(path, chunks, permissions);
+  try {
+    signal?.throwIfAborted();
+    await local.replace(path, chunks, permissions);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
   return { ...nothing, files: 1, bytes };
 }
 

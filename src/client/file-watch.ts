@@ -32,6 +32,7 @@ export class FileWatch implements AsyncIterableIterator<FileEvent>, AsyncDisposa
   readonly #listening: Disposable;
   #queue: FileEvent[] = [];
   #isOver = false;
+  #isRegistering = false;
   #failure: { readonly error: unknown } | undefined;
   #arrival: Deferred<undefined> | undefined;
 
@@ -61,11 +62,11 @@ export class FileWatch implements AsyncIterableIterator<FileEvent>, AsyncDisposa
     }
   }
 
+  /** Does not wait for the server: it may be out of reach, and a watch ends with its connection. */
   async return(): Promise<IteratorResult<FileEvent>> {
     this.#queue = [];
     const { watchId } = this.#params;
-    // A server that cannot be reached has nothing left to end.
-    if (!this.#isOver) await this.#link.service['files/unwatch']({ watchId }).catch(() => {});
+    if (!this.#isOver) void this.#link.service['files/unwatch']({ watchId }).catch(() => {});
     this.#end();
     return { done: true, value: undefined };
   }
@@ -78,15 +79,18 @@ export class FileWatch implements AsyncIterableIterator<FileEvent>, AsyncDisposa
     await this.return();
   }
 
-  /** A watch ends with its connection, so it is registered again with the next one. */
+  /** A watch ends with its connection, so it is registered again with the next one. A call in progress is repeated by the link. */
   async #register(time: 'first' | 'again'): Promise<void> {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isRegistering) return;
+    this.#isRegistering = true;
     try {
       await this.#link.service['files/watch'](this.#params);
       if (time === 'again') this.#push({ kind: 'overflow' });
     } catch (error) {
       this.#fail(error);
       if (time === 'first') throw error;
+    } finally {
+      this.#isRegistering = false;
     }
   }
 

@@ -87,6 +87,7 @@ export class Files {
       return true;
     } catch (error) {
       if (isExecError(error, 'fileNotFound')) return false;
+      if (isExecError(error, 'fileFailed') && error.data.errno === 'ENOTDIR') return false; // below a file
       throw error;
     }
   }

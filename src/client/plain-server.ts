@@ -116,6 +116,7 @@ export class PlainServer {
       case 'session/close':
         return this.#closeSession(timeoutMs);
       default:
+        if (method.startsWith('files/')) throw refusal('client.files');
         return this.#ask(method, params, timeoutMs); // the server itself refuses unknown methods
     }
   }

@@ -1,24 +1,33 @@
 // The files of this machine through Node, for transfers.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { globMatcher } from '../base/glob.js';
-import type { LocalFile, LocalFiles, LocalTreeOptions, PackOptions } from '../client/index.js';
+import type { DigestEntry, LocalFile, LocalFiles, LocalTreeOptions, PackOptions } from '../client/index.js';
 import {
   type NativePath,
   type TreeResult as Packed,
+  Paths,
   type TreeProgress,
+  digestTree,
   packTree,
+  replaceFile,
   splitPath,
   unpackTree,
 } from '../files/index.js';
 import type { TreeResult } from '../protocol/index.js';
-import { relativeText } from '../server/machine/file-description.js';
+import { digestOf, relativeText } from '../server/machine/file-description.js';
 
 /** Bytes of a file that are read at once: a few frames of a flow. */
 const readBytes = 256 * 1024;
+
+/** Entries that are described at once; a few hundred bytes each. */
+const digestsPerPage = 4_096;
+
+/** This program may do what its user may. */
+const unconfined = Paths.open();
 
 export const nodeFiles: LocalFiles = {
   sha256: () => {
@@ -29,13 +38,34 @@ export const nodeFiles: LocalFiles = {
   nameOf: (file) => path.basename(path.resolve(file)),
   join: (folder, name) => path.join(folder, path.basename(name)),
   read: (file) => createReadStream(file, { highWaterMark: readBytes }),
-  replace: replaceFile,
+  replace,
   pack,
   unpack: async (folder, chunks, options) => described(await unpackTree(spotOf(folder), chunks, watched(options))),
-  digest: () => {
-    throw new Error('not implemented');
-  },
+  digest,
 };
+
+async function statFile(file: string): Promise<LocalFile | undefined> {
+  try {
+    const found = await stat(file);
+    const kind = found.isDirectory() ? 'directory' : found.isFile() ? 'file' : 'other';
+    return { kind, size: found.size, permissions: found.mode & 0o7777 };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function replace(file: string, chunks: AsyncIterable<Uint8Array>, permissions: number): Promise<void> {
+  const options = (await statFile(file)) === undefined ? { mode: permissions } : {};
+  const target = path.resolve(file);
+  const writer = await unconfined.using(target, { links: 'follow', for: 'write' }, (place) => replaceFile(place, options));
+  try {
+    for await (const chunk of chunks) await writer.write(chunk);
+    await writer.commit();
+  } finally {
+    await writer.abort(); // does nothing after a commit
+  }
+}
 
 async function* pack(folder: string, options: PackOptions): AsyncGenerator<Uint8Array, TreeResult> {
   const { exclude = [], isEqual = () => false } = options;
@@ -45,6 +75,16 @@ async function* pack(folder: string, options: PackOptions): AsyncGenerator<Uint8
     return matches(text) || matches(relativeText(splitPath(relative).at(-1) ?? '')) || isEqual(text);
   };
   return described(yield* packTree(spotOf(folder), { ...watched(options), exclude: isLeftOut }));
+}
+
+async function* digest(folder: string): AsyncGenerator<DigestEntry> {
+  if ((await statFile(folder)) === undefined) return;
+  let page = await digestTree(spotOf(folder), { limit: digestsPerPage });
+  for (;;) {
+    for (const entry of page.entries) yield digestOf(entry);
+    if (page.next === undefined) return;
+    page = await digestTree(spotOf(folder), { limit: digestsPerPage, after: page.next });
+  }
 }
 
 /** Links on the way are followed. */
@@ -59,39 +99,4 @@ function watched({ signal, onProgress }: LocalTreeOptions) {
 
 function described({ skipped, ...counts }: Packed): TreeResult {
   return { ...counts, skipped: skipped.map(({ path: relative, reason }) => ({ path: relativeText(relative), problem: reason })) };
-}
-
-async function statFile(file: string): Promise<LocalFile | undefined> {
-  try {
-    const found = await stat(file);
-    const kind = found.isDirectory() ? 'directory' : found.isFile() ? 'file' : 'other';
-    return { kind, size: found.size, permissions: found.mode & 0o7777 };
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** Follows a link, and keeps the permissions of an existing file. What is not a file, such as a device, is written to. */
-async function replaceFile(file: string, chunks: AsyncIterable<Uint8Array>, permissions: number): Promise<void> {
-  const old = await statFile(file);
-  if (old !== undefined && old.kind !== 'file') {
-    await using target = await open(file, 'w');
-    return await writeAll(target, chunks);
-  }
-  const real = old === undefined ? file : await realpath(file);
-  const temporary = path.join(path.dirname(real), `.${path.basename(real)}.${randomBytes(6).toString('hex')}.part`);
-  try {
-    await using target = await open(temporary, 'wx', old?.permissions ?? permissions);
-    await writeAll(target, chunks);
-    if (old !== undefined) await target.chmod(old.permissions); // the umask does not apply to what was there
-    await rename(temporary, real);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
-async function writeAll(target: FileHandle, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const chunk of chunks) await target.writeFile(chunk);
 }

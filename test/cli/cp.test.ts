@@ -12,8 +12,9 @@ import { SluiceServer } from '../support/sluice-server.js';
 
 const large = Buffer.alloc(5_000_003, 'cp');
 
+guardAgainstLeaks();
+
 describe('sluice cp', () => {
-  guardAgainstLeaks();
   let server: SluiceServer;
   before(async () => {
     server = await SluiceServer.start('websocket');
@@ -64,7 +65,7 @@ describe('sluice cp', () => {
     await cp(`:${scratch.at('src')}`, `:${scratch.at('far')}`);
     assert.deepEqual(readdirSync(scratch.at('far')).toSorted(), ['left.log', 'link', 'sub']);
     const resumed = await cp('--json', '--resume', scratch.at('src'), `:${scratch.at('up')}`);
-    assert.deepEqual([JSON.parse(resumed).files, JSON.parse(resumed).unchanged], [0, 3]);
+    assert.match(resumed, /"files":0,.*"unchanged":3,/);
   });
 
   test('copies from stdin and to stdout', async () => {
@@ -100,7 +101,7 @@ describe('sluice cp', () => {
     const { text, code } = await terminal.rest();
     assert.equal(code, 0);
     assert.match(text, /\[={20}\] 100% {2}4\.8MiB {2}\S+\/s {2}file/);
-    assert.match(text, /\r\x1b\[K$/);
+    assert.ok(text.endsWith('\r\u001b[K'));
   });
 
   test('is interrupted by Ctrl-C, and leaves the old file', async () => {
@@ -139,5 +140,6 @@ test('sluice cp without a server says how to name one', async () => {
   using scratch = new ScratchFolder();
   const env = { XDG_RUNTIME_DIR: scratch.path, SLUICE_URL: undefined };
   const { status, stderr } = await sluice(['cp', 'a', ':b'], { env });
-  assert.deepEqual([status, /no server is running; name one with --connect/.test(stderr)], [125, true]);
+  assert.equal(status, 125);
+  assert.match(stderr, /no server is running; name one with --connect/);
 });

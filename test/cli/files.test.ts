@@ -21,8 +21,9 @@ import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { ScratchFolder } from '../support/scratch-folder.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
+guardAgainstLeaks();
+
 describe('sluice files', () => {
-  guardAgainstLeaks();
   let server: SluiceServer;
   before(async () => {
     server = await SluiceServer.start('unix');
@@ -112,9 +113,9 @@ describe('sluice files', () => {
     chmodSync(file, 0o640);
     await good(['edit', file], { env: editor('sed -i s/1/2/ "$1"') });
     assert.deepEqual([readFileSync(file, 'utf8'), statSync(file).mode & 0o777], ['port=2\n', 0o640]);
-    const before = statSync(file).mtimeMs;
+    const writtenAtMs = statSync(file).mtimeMs;
     await good(['edit', file], { env: editor('true') });
-    assert.equal(statSync(file).mtimeMs, before, 'written although nothing changed');
+    assert.equal(statSync(file).mtimeMs, writtenAtMs, 'written although nothing changed');
     await good(['edit', scratch.at('new')], { env: editor('echo made > "$1"') });
     assert.equal(readFileSync(scratch.at('new'), 'utf8'), 'made\n');
   });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -207,7 +208,14 @@ function transfers(connector: Connector): void {
       const transfer = client.files[direction](scratch.at('here'), scratch.at(direction), { signal: stop.signal, onProgress });
       await assert.rejects(transfer, /^Error: enough$/);
     }
-    assert.equal((await client.files.upload(scratch.at('here'), scratch.at('upload'), { resume: true })).skippedCount, 0);
+    for (const direction of ['upload', 'download'] as const) {
+      const stop = new AbortController();
+      const onProgress = () => stop.abort(new Error('enough'));
+      const file = client.files[direction](scratch.at('here', 'large'), scratch.at('file'), { signal: stop.signal, onProgress });
+      await assert.rejects(file, /^Error: enough$/);
+    }
+    assert.ok(!existsSync(scratch.at('file')));
+    await client.files.upload(scratch.at('here'), scratch.at('upload'), { resume: true });
     assert.deepEqual(treeOf(scratch.at('upload')), treeOf(scratch.at('here')));
   });
 }

@@ -54,6 +54,19 @@ describe('a server that is not Sluice', () => {
   for (const dialect of ['v0', 'released'] as const) {
     const place = { env, envPolicy: { inherit: 'none' }, cwd: '/' } as const;
 
+    test(`has no files to offer, and the client says so (${dialect})`, async () => {
+      await using opened = await open(dialect);
+      const { files } = opened.client;
+      const calls = [
+        () => files.readText('/etc/hostname'),
+        () => files.write('/x', 'y'),
+        () => files.list('/'),
+        () => files.watch('/').next(),
+        () => files.download('/', '/nowhere'),
+      ];
+      for (const call of calls) await assert.rejects(call(), /not Sluice, does not support client\.files/);
+    });
+
     test(`runs commands, and reports what they wrote and how they ended (${dialect})`, async () => {
       await using opened = await open(dialect);
       const { ending, stdout, stderr } = await opened.client.run(['sh', '-c', 'echo out; echo err >&2; exit 3'], place);
