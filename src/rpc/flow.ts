@@ -81,11 +81,24 @@ export class Flow {
 
   /** Resolves when more can be written. The bytes are kept until they are acknowledged, so the caller must not change them. One write at a time. */
   write(bytes: Uint8Array): Promise<void> {
-    const isShort = bytes.length <= this.#limits.frameBytes && this.#outgoing.length < this.#limits.windowBytes;
-    if (!isShort || this.#problem !== undefined || this.#hasEnded) return this.#writeInTurn(bytes);
+    const isShort = bytes.length <= this.#limits.frameBytes;
+    if (!isShort || !this.hasRoom || this.#problem !== undefined || this.#hasEnded) return this.#writeInTurn(bytes);
     this.#outgoing.append(bytes);
     this.#send();
     return ready;
+  }
+
+  /** Whether a write need not wait for the peer's reader. */
+  get hasRoom(): boolean {
+    return this.#outgoing.length < this.#limits.windowBytes;
+  }
+
+  /** Resolves when there is room, or when nothing can be written any more. */
+  async waitForRoom(): Promise<void> {
+    while (!this.hasRoom) {
+      this.#room ??= deferred<void>();
+      await this.#room.promise;
+    }
   }
 
   /** Nothing more will be written. Idempotent. */
@@ -188,12 +201,9 @@ export class Flow {
   }
 
   async #writeInTurn(bytes: Uint8Array): Promise<void> {
-    const { windowBytes, frameBytes } = this.#limits;
+    const { frameBytes } = this.#limits;
     for (let at = 0; at < bytes.length; at += frameBytes) {
-      while (this.#outgoing.length >= windowBytes) {
-        this.#room ??= deferred<void>();
-        await this.#room.promise;
-      }
+      await this.waitForRoom();
       this.#requireWritable();
       this.#outgoing.append(bytes.subarray(at, at + frameBytes));
       this.#send();
