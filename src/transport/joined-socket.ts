@@ -11,7 +11,10 @@ import { type Flow, FlowResetError } from '../rpc/flow.js';
 export async function joinSocket(socket: Socket, flow: Flow): Promise<void> {
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('error', (error) => flow.reset(error.message));
-  socket.on('close', () => flow.reset('the connection was closed')); // unless both directions had ended
+  socket.on('close', () => {
+    // After both directions have ended, the peer may still have bytes to read.
+    if (!socket.readableEnded || !socket.writableFinished) flow.reset('the connection was closed');
+  });
   socket.on('data', (chunk: Uint8Array) => {
     flow.write(chunk).catch(() => {}); // a flow that was reset ends the other direction, too
     if (!flow.hasRoom) void pauseUntilRoom(socket, flow);
@@ -23,9 +26,15 @@ export async function joinSocket(socket: Socket, flow: Flow): Promise<void> {
     socket.end();
   } catch (error) {
     if (!(error instanceof FlowResetError)) throw error;
-    socket.resetAndDestroy();
+    abort(socket);
   }
   await closed;
+}
+
+/** Only TCP has resets, and libuv refuses one while the socket is being shut down; Node would then never close it. */
+function abort(socket: Socket): void {
+  if (socket.remoteFamily === undefined || socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 async function pauseUntilRoom(socket: Socket, flow: Flow): Promise<void> {
