@@ -31,7 +31,7 @@ async function serveFarEnd() {
     socket.on('error', () => {});
     socket.once('data', (first) => {
       const wish = String.fromCharCode(first[0] ?? 0);
-      if (wish === 's') send(socket, piece);
+      if (wish === 's') void send(socket, piece);
       else if (wish === 'r') socket.resume().on('end', () => socket.end('.'));
       else {
         socket.write(first.subarray(1)); // may have arrived together with the wish

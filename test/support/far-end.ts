@@ -1,7 +1,7 @@
 // A program of the server's machine that connections are forwarded to.
 
 import { once } from 'node:events';
-import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import { type Server, type Socket, createServer } from 'node:net';
 
 export class FarEnd implements AsyncDisposable {
   readonly port: number;
@@ -11,7 +11,7 @@ export class FarEnd implements AsyncDisposable {
   private constructor(server: Server) {
     this.#server = server;
     const address = server.address();
-    this.port = typeof address === 'object' ? ((address as AddressInfo | null)?.port ?? 0) : 0;
+    this.port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   }
 
   /** Listens on loopback, or on the given host or path. The sockets allow half-open connections. */

@@ -124,9 +124,8 @@ describe('listening ports', () => {
 });
 
 async function nextOf(events: AsyncGenerator<PortEvent>): Promise<unknown[]> {
-  const { value } = await events.next();
-  const event = (value ?? {}) as Partial<PortEvent>;
-  return [event.type, event.port, event.processId];
+  const next = await events.next();
+  return next.done === true ? [] : [next.value.type, next.value.port, next.value.processId];
 }
 
 async function portPrinted(child: Awaited<ReturnType<Client['start']>>): Promise<number> {
