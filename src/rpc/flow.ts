@@ -44,6 +44,7 @@ export class Flow {
   readonly id: number;
   readonly #limits: FlowLimits;
   readonly #onDone: (ending: FlowEnding) => void;
+  readonly #over = deferred<string | undefined>();
   #peer: FlowPeer | undefined;
   #problem: string | undefined;
   #isDone = false;
@@ -67,6 +68,11 @@ export class Flow {
     this.id = id;
     this.#limits = limits;
     this.#onDone = onDone;
+  }
+
+  /** Resolves with undefined when the flow is complete, and with the problem when it is reset. */
+  get over(): Promise<string | undefined> {
+    return this.#over.promise;
   }
 
   /** Bytes received so far, read or not. */
@@ -271,6 +277,7 @@ export class Flow {
   #finish(): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    this.#over.resolve(this.#problem);
     const problem = this.#problem === undefined ? {} : { problem: this.#problem };
     this.#onDone({ receivedBytes: this.#incoming.end, sentBytes: this.#outgoing.end, ...problem });
   }

@@ -24,6 +24,7 @@ export async function joinSocket(socket: Socket, flow: Flow): Promise<void> {
   try {
     await copyToSocket(flow, socket);
     socket.end();
+    if ((await flow.over) !== undefined) abort(socket);
   } catch (error) {
     if (!(error instanceof FlowResetError)) throw error;
     abort(socket);

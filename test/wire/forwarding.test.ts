@@ -126,6 +126,17 @@ for (const { name, open } of ways) {
       await assert.rejects(dial(forward), { code: 'ECONNREFUSED' });
     });
 
+    test('ends with the forward even if the far side has already ended', async () => {
+      await using far = await FarEnd.listen((socket) => void socket.end('bye'));
+      await using connected = await open();
+      const forward = await connected.client.forward({ remote: { port: far.port } });
+      const socket = await dial(forward);
+      assert.equal(String(await received(socket)), 'bye');
+      await forward.close();
+      await eventually(() => assert.deepEqual([forward.connections, far.sockets.size], [0, 0]));
+      socket.destroy();
+    });
+
     test('reaches IPv6 and Unix sockets, and starts at one', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
       try {
