@@ -2,13 +2,14 @@
 // instead of iterators, which take longer than the system calls of a short message.
 
 import type { Socket } from 'node:net';
-import { type Flow, FlowResetError } from '../rpc/flow.js';
+import type { Flow } from '../rpc/flow.js';
 
 /**
  * The socket must allow half-open connections. Resolves when both are over; never rejects. A socket that fails resets the flow with the
  * reason, and a flow that is reset destroys the socket, so that its other end sees a reset, too.
  */
 export async function joinSocket(socket: Socket, flow: Flow): Promise<void> {
+  if (socket.destroyed) return flow.reset('the connection was closed');
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('error', (error) => flow.reset(error.message));
   socket.on('close', () => {
@@ -25,9 +26,8 @@ export async function joinSocket(socket: Socket, flow: Flow): Promise<void> {
     await copyToSocket(flow, socket);
     socket.end();
     if ((await flow.over) !== undefined) abort(socket);
-  } catch (error) {
-    if (!(error instanceof FlowResetError)) throw error;
-    abort(socket);
+  } catch {
+    abort(socket); // the flow was reset
   }
   await closed;
 }
