@@ -14,7 +14,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const program = path.join(root, 'dist', 'bin', 'sluice.cjs');
 
 /** Long enough that the start of a connection does not count. */
-const transferBytes = 256 * 1024 * 1024;
+const transferBytes = Number(process.env.MIB ?? 128) * 1024 * 1024;
 const echoes = 3_000;
 const echoBytes = 64;
 const pieceBytes = 64 * 1024;
@@ -31,9 +31,12 @@ async function serveFarEnd() {
     socket.on('error', () => {});
     socket.once('data', (first) => {
       const wish = String.fromCharCode(first[0] ?? 0);
-      if (wish === 's') send(socket, piece);
+      if (wish === 's') void send(socket, piece);
       else if (wish === 'r') socket.resume().on('end', () => socket.end('.'));
-      else socket.on('data', (bytes) => socket.write(bytes));
+      else {
+        socket.write(first.subarray(1)); // may have arrived together with the wish
+        socket.on('data', (bytes) => socket.write(bytes));
+      }
     });
   });
   await announce(server);

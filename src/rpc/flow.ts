@@ -44,6 +44,7 @@ export class Flow {
   readonly id: number;
   readonly #limits: FlowLimits;
   readonly #onDone: (ending: FlowEnding) => void;
+  readonly #over = deferred<string | undefined>();
   #peer: FlowPeer | undefined;
   #problem: string | undefined;
   #isDone = false;
@@ -69,6 +70,11 @@ export class Flow {
     this.#onDone = onDone;
   }
 
+  /** Resolves with undefined when the flow is complete, and with the problem when it is reset. */
+  get over(): Promise<string | undefined> {
+    return this.#over.promise;
+  }
+
   /** Bytes received so far, read or not. */
   get receivedBytes(): number {
     return this.#incoming.end;
@@ -81,11 +87,24 @@ export class Flow {
 
   /** Resolves when more can be written. The bytes are kept until they are acknowledged, so the caller must not change them. One write at a time. */
   write(bytes: Uint8Array): Promise<void> {
-    const isShort = bytes.length <= this.#limits.frameBytes && this.#outgoing.length < this.#limits.windowBytes;
-    if (!isShort || this.#problem !== undefined || this.#hasEnded) return this.#writeInTurn(bytes);
+    const isShort = bytes.length <= this.#limits.frameBytes;
+    if (!isShort || !this.hasRoom || this.#problem !== undefined || this.#hasEnded) return this.#writeInTurn(bytes);
     this.#outgoing.append(bytes);
     this.#send();
     return ready;
+  }
+
+  /** Whether a write need not wait for the peer's reader. */
+  get hasRoom(): boolean {
+    return this.#outgoing.length < this.#limits.windowBytes;
+  }
+
+  /** Resolves when there is room, or when nothing can be written any more. */
+  async waitForRoom(): Promise<void> {
+    while (!this.hasRoom) {
+      this.#room ??= deferred<void>();
+      await this.#room.promise;
+    }
   }
 
   /** Nothing more will be written. Idempotent. */
@@ -188,12 +207,9 @@ export class Flow {
   }
 
   async #writeInTurn(bytes: Uint8Array): Promise<void> {
-    const { windowBytes, frameBytes } = this.#limits;
+    const { frameBytes } = this.#limits;
     for (let at = 0; at < bytes.length; at += frameBytes) {
-      while (this.#outgoing.length >= windowBytes) {
-        this.#room ??= deferred<void>();
-        await this.#room.promise;
-      }
+      await this.waitForRoom();
       this.#requireWritable();
       this.#outgoing.append(bytes.subarray(at, at + frameBytes));
       this.#send();
@@ -261,6 +277,7 @@ export class Flow {
   #finish(): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    this.#over.resolve(this.#problem);
     const problem = this.#problem === undefined ? {} : { problem: this.#problem };
     this.#onDone({ receivedBytes: this.#incoming.end, sentBytes: this.#outgoing.end, ...problem });
   }

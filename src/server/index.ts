@@ -6,6 +6,8 @@ export { createExecService } from './exec-service.js';
 export { FrontDoor, type FrontDoorOptions } from './front-door.js';
 export { type LogSink, type LoggerOptions, type OwnedLogger, createLogger } from './logger.js';
 export type { AfterReply, Notify } from './machine/call-group.js';
+export type { ListeningSocket } from './machine/listening-sockets.js';
+export type { PortPoll, PortReader } from './machine/port-poll.js';
 export type { FilePolicy, Machine, MachineLimits, MachineOptions, NetworkPolicy } from './machine/machine.js';
 export { type Gauges, type Metrics, ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';

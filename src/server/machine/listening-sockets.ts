@@ -34,16 +34,21 @@ async function readTable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Reads only the lines of listening sockets, which may be few among thousands. */
+/** Between the state and the inode: queues, timer, retransmissions, user, timeout. */
+const untilInode = /[\dA-F]+:[\dA-F]+ [\dA-F]+:[\dA-F]+ [\dA-F]+ +\d+ +\d+ (\d+)/y;
+
+/** Reads only the lines of listening sockets, which may be few among thousands, and only what is needed of them. */
 export function parseTable(text: string): ListeningSocket[] {
   const sockets: ListeningSocket[] = [];
-  for (let at = text.indexOf(listening); at >= 0;) {
-    const end = text.indexOf('\n', at);
-    const line = text.slice(text.lastIndexOf('\n', at) + 1, end < 0 ? undefined : end);
-    const [, local = '', , , , , , , , inode = ''] = line.trim().split(/ +/);
-    const [address = '', port = ''] = local.split(':');
-    sockets.push({ address: addressOf(address), port: Number.parseInt(port, 16), inode });
-    at = end < 0 ? -1 : text.indexOf(listening, end);
+  const addresses = new Map<string, string>(); // nearly all listen on the same few
+  for (let at = text.indexOf(listening); at >= 0; at = text.indexOf(listening, at + 1)) {
+    const begin = text.indexOf(': ', text.lastIndexOf('\n', at)) + 2;
+    const [hex = '', port = ''] = text.slice(begin, text.indexOf(' ', begin)).split(':');
+    untilInode.lastIndex = at + listening.length;
+    const [, inode = ''] = untilInode.exec(text) ?? [];
+    const address = addresses.get(hex) ?? addressOf(hex);
+    addresses.set(hex, address);
+    sockets.push({ address, port: Number.parseInt(port, 16), inode });
   }
   return sockets;
 }

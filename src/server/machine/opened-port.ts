@@ -59,13 +59,13 @@ function connectTo(target: Target, clock: Clock): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ ...target, allowHalfOpen: true, noDelay: true });
     const impatience = clock.after(connectMs, () => socket.destroy(new Error(`no answer within ${connectMs} ms`)));
-    socket.once('error', (error) => {
+    // Stays: without a listener, an error before the socket is joined would end this program.
+    socket.on('error', (error) => {
       impatience.cancel();
       reject(error);
     });
     socket.once('connect', () => {
       impatience.cancel();
-      socket.removeAllListeners('error');
       resolve(socket);
     });
   });

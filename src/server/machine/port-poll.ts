@@ -3,13 +3,15 @@
 import type { Clock, Timer } from '../../base/clock.js';
 import { type ListeningSocket, listeningSockets } from './listening-sockets.js';
 
-/** Time between two looks. Short enough that a preview seems to open at once; a look among 2 000 sockets takes about 2 ms. */
+/** Time between two looks: short enough that a preview seems to open at once. */
 const pollMs = 250;
+
+/** On a machine with thousands of sockets a look takes tens of milliseconds. It may take this share of the time. */
+const mostShare = 0.1;
 
 export interface PortReader {
   /** Whether a look could show it anything new. */
   isInterested(): boolean;
-  /** Must not reject. */
   look(sockets: readonly ListeningSocket[]): Promise<void>;
 }
 
@@ -24,7 +26,7 @@ export class PortPoll {
 
   add(reader: PortReader): void {
     this.#readers.add(reader);
-    this.#timer ??= this.#later();
+    this.#timer ??= this.#after(pollMs);
   }
 
   remove(reader: PortReader): void {
@@ -34,17 +36,22 @@ export class PortPoll {
     this.#timer = undefined;
   }
 
-  #later(): Timer {
-    return this.#clock.afterIdle(pollMs, () => void this.#look());
+  #after(ms: number): Timer {
+    return this.#clock.afterIdle(ms, () => void this.#look());
   }
 
   async #look(): Promise<void> {
+    const timer = this.#timer;
+    const begun = this.#clock.elapsed();
     const interested = [...this.#readers].filter((reader) => reader.isInterested());
-    if (interested.length > 0) {
+    try {
+      const sockets = interested.length === 0 ? [] : await listeningSockets();
+      await Promise.all(interested.map((reader) => reader.look(sockets)));
+    } catch {
       // Out of descriptors, most likely: the next look may succeed.
-      const sockets = await listeningSockets().catch(() => undefined);
-      if (sockets !== undefined) await Promise.all(interested.map((reader) => reader.look(sockets)));
     }
-    if (this.#readers.size > 0) this.#timer = this.#later();
+    const tookMs = this.#clock.elapsed() - begun;
+    // Otherwise the last reader has left during the look, and another may have come.
+    if (this.#timer === timer) this.#timer = this.#after(Math.max(pollMs, tookMs / mostShare));
   }
 }

@@ -22,6 +22,7 @@ export class PortWatch implements PortReader {
   /** Other sockets, and how often their owner was sought. */
   #others = new Map<string, number>();
   #looking: Promise<unknown> = Promise.resolve();
+  #isTelling = false;
 
   constructor(caller: Caller, changed: (change: PortChange) => Promise<void>) {
     this.#caller = caller;
@@ -32,20 +33,27 @@ export class PortWatch implements PortReader {
     return [...this.#own.values()];
   }
 
+  /** Not while its caller lags: changes then do not pile up, and the next look reports them together. */
   isInterested(): boolean {
-    return this.#own.size > 0 || hasProcesses(this.#caller);
+    return !this.#isTelling && (this.#own.size > 0 || hasProcesses(this.#caller));
   }
 
   async look(sockets: readonly ListeningSocket[]): Promise<void> {
     const { opened, closed } = await this.update(sockets);
-    if (opened.length > 0 || closed.length > 0) await this.#changed({ opened, closed });
+    if (opened.length > 0 || closed.length > 0) void this.#tell({ opened, closed });
   }
 
   /** One look after another, because each builds on the one before. */
   update(sockets: readonly ListeningSocket[]): Promise<PortChange> {
     const update = this.#looking.then(() => this.#update(sockets));
-    this.#looking = update;
+    this.#looking = update.catch(() => {}); // reported to the caller
     return update;
+  }
+
+  async #tell(change: PortChange): Promise<void> {
+    this.#isTelling = true;
+    await this.#changed(change);
+    this.#isTelling = false;
   }
 
   async #update(sockets: readonly ListeningSocket[]): Promise<PortChange> {
