@@ -56,6 +56,9 @@ export async function copy(paths: Paths, options: CopyOptions): Promise<CopyCoun
   });
 }
 
+/** What `realpath` says of a path whose end does not exist. */
+const leadsNowhere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG']);
+
 /** Whether `path`, of which the end need not exist, is `folder` or lies below it. */
 async function isInside(paths: Paths, path: NativePath, folder: NativePath): Promise<boolean> {
   const real = namesOf(await canonicalise(paths, folder));
@@ -63,8 +66,7 @@ async function isInside(paths: Paths, path: NativePath, folder: NativePath): Pro
     try {
       return namesBelow(real, namesOf(await canonicalise(paths, existing))) !== undefined;
     } catch (error) {
-      const errno = errnoOf(error);
-      if ((errno !== 'ENOENT' && errno !== 'ENOTDIR') || existing.length <= 1) throw error;
+      if (!leadsNowhere.has(errnoOf(error) ?? '') || existing.length <= 1) throw error;
     }
   }
 }

@@ -172,11 +172,13 @@ function encoded(path) {
 }
 
 /**
- * Whether the call writes to a named pipe that nobody reads: Codex's server then answers no call at all any more.
+ * Whether the call writes to a named pipe that nobody reads: Codex's server then answers no call at all any more, or, for `fs/open`, with
+ * the system's error.
  * @param {Call} call
  */
-export function blocksCodex({ method, params }) {
-  if (method === 'fs/writeFile') return hasPipe(params['path'], 'itself');
+export function writesToPipe({ method, params }) {
+  if (method === 'fs/writeFile' || (method === 'fs/open' && params['mode'] === 'replace'))
+    return hasPipe(params['path'], 'itself');
   return method === 'fs/copy' && hasPipe(params['destinationPath'], 'below');
 }
 
@@ -184,7 +186,7 @@ export function blocksCodex({ method, params }) {
 function hasPipe(uri, where) {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return false;
   const text = new URL(uri).pathname.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
-  const path = Buffer.from(text, 'latin1');
+  const path = Buffer.from(text.replace(/\/+$/, ''), 'latin1');
   return isPipe(path) || (where === 'below' && hasPipeBelow(path));
 }
 
