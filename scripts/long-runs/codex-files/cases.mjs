@@ -223,7 +223,7 @@ export function snapshot(root, path = Buffer.alloc(0)) {
   if (stats === undefined) return [];
   const shown = `${encoded(path)} ${(stats.mode & 0o7777).toString(8)}`;
   if (stats.isDirectory()) {
-    const children = readdirSync(whole, { encoding: 'buffer' }).toSorted(Buffer.compare);
+    const children = readdirSync(whole, { encoding: 'buffer' }).toSorted((one, other) => one.compare(other));
     return [`${shown} folder`, ...children.flatMap((name) => snapshot(root, join(path, name)))];
   }
   if (stats.isSymbolicLink())
