@@ -4,7 +4,8 @@ import { type Stats, promises as fs } from 'node:fs';
 import { type Kept, copyFile } from './copy-file.js';
 import { errnoOf, namingPath, refused } from './file-error.js';
 import { type Folder, entriesIn, inFolder, withFolder } from './folder.js';
-import { canonicalise } from './metadata.js';
+import { makeDirectory } from './make.js';
+import { canonicalise, targetStats } from './metadata.js';
 import { type NativePath, namesBelow, namesOf, parentOf } from './native-path.js';
 import type { Paths } from './paths.js';
 import type { Spot } from './place.js';
@@ -20,6 +21,8 @@ export interface CopyOptions {
    * - `replace`: a file or link is replaced by the link that is copied there
    */
   readonly existing: 'overwriteFiles' | 'replace' | 'refuse';
+  /** `make`: missing folders on the way to the copy of a folder are made, as Codex does; `require` by default. */
+  readonly parents?: 'make' | 'require';
 }
 
 export interface CopyCount {
@@ -42,6 +45,8 @@ export async function copy(paths: Paths, options: CopyOptions): Promise<CopyCoun
     }
     // A new link takes the name itself; the kernel would not write through a link there either.
     const links = stats.isSymbolicLink() ? 'parents' : 'follow';
+    if (stats.isDirectory() && options.parents === 'make')
+      await makeDirectory(paths, parentOf(to), { parents: 'make', links: 'follow' });
     return paths.using(to, { links, for: 'write' }, async (target) => {
       const count = { files: 0, bytes: 0, skipped: 0 };
       const isCopied = await new Copier({ existing, keep: 'mode', count }).copy(source, target, stats);
@@ -51,6 +56,9 @@ export async function copy(paths: Paths, options: CopyOptions): Promise<CopyCoun
   });
 }
 
+/** What `realpath` says of a path whose end does not exist. */
+const leadsNowhere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG']);
+
 /** Whether `path`, of which the end need not exist, is `folder` or lies below it. */
 async function isInside(paths: Paths, path: NativePath, folder: NativePath): Promise<boolean> {
   const real = namesOf(await canonicalise(paths, folder));
@@ -58,8 +66,7 @@ async function isInside(paths: Paths, path: NativePath, folder: NativePath): Pro
     try {
       return namesBelow(real, namesOf(await canonicalise(paths, existing))) !== undefined;
     } catch (error) {
-      const errno = errnoOf(error);
-      if ((errno !== 'ENOENT' && errno !== 'ENOTDIR') || existing.length <= 1) throw error;
+      if (!leadsNowhere.has(errnoOf(error) ?? '') || existing.length <= 1) throw error;
     }
   }
 }
@@ -112,7 +119,7 @@ export class Copier {
     try {
       await fs.mkdir(to.path, { mode: mode | 0o700 });
     } catch (error) {
-      if (errnoOf(error) !== 'EEXIST' || this.#options.existing === 'refuse') throw error;
+      if (errnoOf(error) !== 'EEXIST' || this.#options.existing === 'refuse' || !(await isFolder(to))) throw error;
     }
   }
 
@@ -122,6 +129,15 @@ export class Copier {
       const isCopied = await namingPath(from.shown, async () => this.copy(from, inFolder(target, name), type));
       if (!isCopied) this.#options.count.skipped += 1;
     }
+  }
+}
+
+async function isFolder(spot: Spot): Promise<boolean> {
+  try {
+    return (await targetStats(spot)).isDirectory();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false; // a link that leads nowhere
   }
 }
 

@@ -26,13 +26,33 @@ const theirMethods = new Set([
   'process/closed',
   'environment/info',
   'environment/status',
+  'environmentConfig/read',
+  'capabilityRoots/discoverV1',
+  'capabilities/discoverV2',
+  'http/request',
+  'http/request/bodyDelta',
+  'fs/readFile',
+  'fs/writeFile',
+  'fs/createDirectory',
+  'fs/getMetadata',
+  'fs/canonicalize',
+  'fs/readDirectory',
+  'fs/walk',
+  'fs/remove',
+  'fs/copy',
+  'fs/open',
+  'fs/readBlock',
+  'fs/writeBlock',
+  'fs/close',
+  'fs/watchMissing',
+  'fs/missingChanged',
   'command/exec',
   'command/exec/write',
   'command/exec/resize',
   'command/exec/terminate',
   'command/exec/outputDelta',
 ]);
-const theirCodes = new Set([-32600, -32601, -32602, -32603]);
+const theirCodes = new Set([-32600, -32601, -32602, -32603, -32004]);
 
 describe('the page of differences', () => {
   test('names every method that Codex’s servers do not have', () => {

@@ -103,7 +103,7 @@ function fileCalls({ paths, wholeReads }: SharedFiles, replies: PendingReplies) 
     'fs/copy': async ({ sourcePath, destinationPath, recursive, sandbox }) => {
       const [from, to] = [pathFromUri(sourcePath), pathFromUri(destinationPath)];
       requireUnconfined(sandbox, 'write');
-      await copy(paths, { from, to, folders: recursive ? 'copy' : 'refuse', existing: 'overwriteFiles' });
+      await copy(paths, { from, to, folders: recursive ? 'copy' : 'refuse', existing: 'overwriteFiles', parents: 'make' });
       return {};
     },
   } satisfies Partial<Calls>;

@@ -44,7 +44,9 @@ export class FileHandles {
     throw execError('fileNotFound', { problem: `unknown file handle \`${id}\`` });
   }
 
+  /** Does nothing for an unknown id. */
   close(id: string): void {
+    requireShort(id);
     const slot = this.#slots.get(id);
     if (slot === undefined) return;
     this.#slots.delete(id);
