@@ -16,7 +16,7 @@ export interface OpenedPath {
 }
 
 export interface CachedCalls {
-  /** Follows links. Undefined when the path does not exist, or when a part of it is not in memory. */
+  /** Follows links. Undefined when the path does not exist, when a part of it is not in memory, or when the use of a link must be noted. */
   openCached(path: NativePath): OpenedPath | undefined;
   mountOf(fd: number): string | undefined;
   /** Reads from the start of a file. Negative when that would have to wait, or the file system cannot tell. */
