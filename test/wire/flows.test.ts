@@ -19,7 +19,7 @@ describe('a client that knows only JSON', () => {
     await using peer = await overStdio(allow);
     await peer.greet();
     const opened = peer.request('ports/open', { flowId: 1, port: far.port });
-    data(peer, 1, 0, 'hello');
+    data(peer, [1, 0], 'hello');
     note(peer, 'flow/end', { flowId: 1, offset: 5 });
     assert.deepEqual(resultOf(await opened), {});
     await peer.find((message) => message.method === 'flow/end', 'an end');
@@ -72,7 +72,7 @@ describe('a client that knows only JSON', () => {
       note(peer, method, { flowId: 1, ...params });
       const reset = await peer.find((message) => message.method === 'flow/reset', 'a reset');
       assert.equal(paramsOf(reset)['flowId'], 1);
-      data(peer, 2, 0, 'still here');
+      data(peer, [2, 0], 'still here');
       await eventually(() => assert.equal(bytesOf(peer, 2), 'still here'));
       await eventually(() => assert.equal(far.sockets.size, 1));
     });
@@ -86,7 +86,7 @@ describe('a client that knows only JSON', () => {
     const chunk = 'x'.repeat(60_000);
     const isReset = () => peer.messages.some(({ method }) => method === 'flow/reset');
     for (let offset = 0; offset < 200_000_000 && !isReset(); offset += chunk.length) {
-      data(peer, 1, offset, chunk);
+      data(peer, [1, offset], chunk);
       await new Promise((resolve) => setImmediate(resolve));
     }
     const reset = await peer.find((message) => message.method === 'flow/reset', 'a reset');
@@ -96,7 +96,7 @@ describe('a client that knows only JSON', () => {
   test('that talks about unknown flows is ignored', async () => {
     await using peer = await overStdio(allow);
     await peer.greet();
-    data(peer, 77, 0, 'x');
+    data(peer, [77, 0], 'x');
     note(peer, 'flow/ack', { flowId: 77, offset: 1 });
     note(peer, 'flow/end', { flowId: 77, offset: 1 });
     note(peer, 'flow/reset', { flowId: 77, problem: 'x' });
@@ -117,13 +117,13 @@ describe('a flow of a session', () => {
     const first = await overWebSocket(server.url);
     const sessionId = String(resultOf(await first.greet({ resumeSessionId: null }))['sessionId']);
     resultOf(await first.request('ports/open', { flowId: 1, port: far.port }));
-    data(first, 1, 0, 'abcdef');
+    data(first, [1, 0], 'abcdef');
     await eventually(() => assert.equal(bytesOf(first, 1), 'abcdef'));
     await first[Symbol.asyncDispose]();
     await using second = await overWebSocket(server.url);
     const resumed = resultOf(await second.greet({ resumeSessionId: sessionId, flows: { 1: 4, 9: 0 } }));
     assert.deepEqual(resumed['flows'], { 1: 6 });
-    data(second, 1, 3, 'defghi'); // repeats what has arrived
+    data(second, [1, 3], 'defghi'); // repeats what has arrived
     await eventually(() => assert.equal(bytesOf(second, 1), 'efghi'));
   });
 
@@ -169,7 +169,7 @@ function note(peer: RawPeer, method: string, params: object): void {
   peer.send(JSON.stringify({ method, params }));
 }
 
-function data(peer: RawPeer, flowId: number, offset: number, content: string): void {
+function data(peer: RawPeer, [flowId, offset]: readonly [number, number], content: string): void {
   note(peer, 'flow/data', { flowId, offset, chunk: Buffer.from(content).toString('base64') });
 }
 
