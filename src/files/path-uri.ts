@@ -15,9 +15,9 @@ export function pathFromUri(text: string): NativePath {
   if (url.search !== '' || url.href.includes('?')) throw badUri('query parameters are not allowed in path URIs');
   if (url.hash !== '' || url.href.includes('#')) throw badUri('fragments are not allowed in path URIs');
   if (url.href.startsWith(opaquePrefix)) return opaquePath(url.href);
+  if (url.pathname.includes('%00')) throw badUri(foreign(url.href).message);
   if (url.host !== '' || startsWithDrive(url.pathname)) throw foreign(url.href);
   const path = url.pathname.includes('%') ? nativePath(percentDecoded(url.pathname)) : url.pathname;
-  if (path.includes('\0')) throw badUri(foreign(url.href).message);
   return normalizedPath(path);
 }
 

@@ -63,7 +63,7 @@ export function dialect(name: string, open: () => Promise<RawPeer>): void {
     test('unknown methods fail with -32601, unexpected notifications are answered, unknown members are ignored', async () => {
       await using peer = await open();
       await peer.greet();
-      assert.equal(errorOf(await peer.request('fs/readFile', { path: 'file:///x' })).code, -32601);
+      assert.equal(errorOf(await peer.request('fs/rename', { path: 'file:///x' })).code, -32601);
       peer.send('{"method":"no/such","params":{}}');
       assert.equal(errorOf(await peer.reply(-1)).code, -32600);
       resultOf(await peer.request('process/start', { processId: 'p', ...shell('exit 0'), brandNew: { a: 1 } }));
