@@ -141,7 +141,7 @@ async function cutAlong(server: SluiceServer, { direction, first, step, transfer
   return cuts;
 }
 
-test('a client that reads, writes, watches, transfers and goes away leaves no descriptor, watch or temporary file', async () => {
+test('a client that reads, writes, watches, transfers and goes away leaves no descriptor, file or error', async () => {
   using scratch = new Scratch();
   await using server = await SluiceServer.start('websocket', limitFlags({ detachGraceMs: 100 }));
   writeFileSync(scratch.at('file'), Buffer.alloc(8 * 1024 * 1024));
@@ -174,4 +174,9 @@ test('a client that reads, writes, watches, transfers and goes away leaves no de
   await eventually(() => assert.ok(count() <= baseline, `${count()} descriptors, ${baseline} before`));
   const left = readdirSync(scratch.path).filter((name) => !['file', 'folder', 'down'].includes(name));
   assert.deepEqual(left, []);
+  assert.deepEqual(
+    server.log.filter((line) => line.includes('internal error')),
+    [],
+    'taken for a fault of the server',
+  );
 });
