@@ -87,12 +87,12 @@ async function uploadFolder(transfer: Transfer): Promise<TransferResult> {
 }
 
 async function downloadFolder(transfer: Transfer): Promise<TransferResult> {
-  if (transfer.options.resume !== true) return sum(nothing, await downloadPart(transfer, undefined));
+  if (transfer.options.resume !== true) return sum(nothing, await downloadPart(transfer, undefined, nothing));
   const here = await indexOf(transfer.local.digest(transfer.localPath));
   let result = nothing;
   let wanted: string[] = [];
   const fetchWanted = async (): Promise<void> => {
-    if (wanted.length > 0) result = sum(result, await downloadPart(transfer, wanted));
+    if (wanted.length > 0) result = sum(result, await downloadPart(transfer, wanted, result));
     wanted = [];
   };
   for await (const entry of remoteDigest(transfer)) {
@@ -104,12 +104,15 @@ async function downloadFolder(transfer: Transfer): Promise<TransferResult> {
   return result;
 }
 
-/** All of a folder, or only some paths in it. */
+/** All of a folder, or only some paths in it, after what was transferred `before`. */
 async function downloadPart(
   { link, local, localPath, remotePath, options }: Transfer,
   only: string[] | undefined,
+  before: TransferResult,
 ): Promise<TreeResult> {
-  const { onProgress, signal, exclude } = options;
+  const { signal, exclude } = options;
+  const onProgress = ({ files, bytes, path }: TransferProgress): void =>
+    options.onProgress?.({ files: before.files + files, bytes: before.bytes + bytes, path });
   signal?.throwIfAborted();
   const flow = link.openFlow();
   const request = { flowId: flow.id, path: remotePath, only, exclude: exclude === undefined ? undefined : [...exclude] };

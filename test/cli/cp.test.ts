@@ -7,7 +7,7 @@ import { InTerminal, collect, ended, sluice, sluiceBytes, startSluice } from '..
 import { CuttingProxy } from '../support/cutting-proxy.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch } from '../support/scratch.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const large = Buffer.alloc(5_000_003, 'cp');
@@ -35,7 +35,7 @@ describe('sluice cp', () => {
   }
 
   test('copies a file in either direction, into a folder under its own name', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('file'), large, { mode: 0o750 });
     mkdirSync(scratch.at('folder'));
     assert.equal(await cp(scratch.at('file'), `:${scratch.at('up')}`), '');
@@ -49,7 +49,7 @@ describe('sluice cp', () => {
   });
 
   test('copies a folder as cp -r does, and reports it as JSON', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     mkdirSync(scratch.at('src', 'sub'), { recursive: true });
     writeFileSync(scratch.at('src', 'sub', 'file'), 'content');
     writeFileSync(scratch.at('src', 'left.log'), 'content');
@@ -69,7 +69,7 @@ describe('sluice cp', () => {
   });
 
   test('copies from stdin and to stdout', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const { status, stderr } = await sluiceBytes(['cp', '--connect', server.url, '-', `:${scratch.at('file')}`], {
       input: large,
     });
@@ -83,7 +83,7 @@ describe('sluice cp', () => {
   });
 
   test('refuses in words what it cannot do', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     assert.match(await problem('a', 'b'), /neither path is on the server; .* use "cp"/);
     assert.match(await problem('-', 'b'), /neither path is on the server/);
     assert.match(await problem('a'), /needs two paths/);
@@ -95,7 +95,7 @@ describe('sluice cp', () => {
   });
 
   test('shows a progress bar on a terminal, and removes it', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('file'), large);
     await using terminal = await InTerminal.open(['cp', '--connect', server.url, scratch.at('file'), `:${scratch.at('up')}`]);
     const { text, code } = await terminal.rest();
@@ -105,7 +105,7 @@ describe('sluice cp', () => {
   });
 
   test('is interrupted by Ctrl-C, and leaves the old file', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('file'), 'old');
     const child = startSluice(['cp', '--connect', server.url, '-', `:${scratch.at('file')}`]);
     child.stdin.on('error', () => {});
@@ -117,7 +117,7 @@ describe('sluice cp', () => {
   });
 
   test('names the command that continues it when its server is lost', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using proxy = await CuttingProxy.open(server.url);
     mkdirSync(scratch.at('src'));
     for (let index = 0; index < 20; index += 1) writeFileSync(scratch.at('src', `file-${index}`), large);
@@ -137,7 +137,7 @@ describe('sluice cp', () => {
 });
 
 test('sluice cp without a server says how to name one', async () => {
-  using scratch = new ScratchFolder();
+  using scratch = new Scratch();
   const env = { XDG_RUNTIME_DIR: scratch.path, SLUICE_URL: undefined };
   const { status, stderr } = await sluice(['cp', 'a', ':b'], { env });
   assert.equal(status, 125);

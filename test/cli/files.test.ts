@@ -18,7 +18,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { type RunOptions, ended, sluice, startSluice } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch } from '../support/scratch.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 guardAgainstLeaks();
@@ -42,7 +42,7 @@ describe('sluice files', () => {
   }
 
   test('ls lists names, a table, or JSON, with control characters escaped', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('b\u001b[31m'), Buffer.alloc(2_048));
     chmodSync(scratch.at('b\u001b[31m'), 0o4755);
     mkdirSync(scratch.at('a'), { mode: 0o1777 });
@@ -68,7 +68,7 @@ describe('sluice files', () => {
   });
 
   test('cat prints files, and rm removes them', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('one'), 'first\n');
     writeFileSync(scratch.at('two'), 'second\n');
     mkdirSync(scratch.at('folder'));
@@ -84,7 +84,7 @@ describe('sluice files', () => {
   });
 
   test('watch prints a line for each change until it is interrupted, or what it watches is gone', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     mkdirSync(scratch.at('folder'));
     for (const end of ['interrupted', 'gone'] as const) {
       const child = startSluice(['files', 'watch', '--json', '-r', '--connect', server.url, scratch.at('folder')]);
@@ -107,7 +107,7 @@ describe('sluice files', () => {
   }
 
   test('edit writes back what the editor changed, with the file’s permissions', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const file = scratch.at('app.conf');
     writeFileSync(file, 'port=1\n');
     chmodSync(file, 0o640);
@@ -121,7 +121,7 @@ describe('sluice files', () => {
   });
 
   test('edit refuses to undo a change made meanwhile, and keeps the edited copy', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const file = scratch.at('app.conf');
     writeFileSync(file, 'port=1\n');
     const { status, stderr } = await run(['edit', file], { env: editor(`echo mine > "$1"; echo theirs > ${file}`) });
@@ -139,7 +139,7 @@ describe('sluice files', () => {
   });
 
   test('edit writes nothing when the editor fails', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const file = scratch.at('file');
     writeFileSync(file, 'old\n');
     const { status, stderr } = await run(['edit', file], { env: editor('exit 3') });

@@ -22,7 +22,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { FileEvent, FileWatch } from '#src/client/index.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch, memoryFolder } from '../support/scratch.js';
 import type { Connector } from './connector.js';
 
 export function fileTransferContract(connector: Connector): void {
@@ -42,7 +42,7 @@ async function until(watch: FileWatch, wanted: FileEvent): Promise<void> {
 
 function watches(connector: Connector): void {
   test('reports what is created, changed, moved and removed in a folder', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     await using watch = client.files.watch(scratch.path);
     await watch.ready;
@@ -57,7 +57,7 @@ function watches(connector: Connector): void {
   });
 
   test('covers folders below it, also new ones, if it is recursive', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     await using watch = client.files.watch(scratch.path, { recursive: true });
     await watch.ready;
@@ -67,7 +67,7 @@ function watches(connector: Connector): void {
   });
 
   test('ends with its reader, and by itself when what it watches is gone', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     mkdirSync(scratch.at('folder'));
     const watch = client.files.watch(scratch.at('folder'));
@@ -85,7 +85,7 @@ function watches(connector: Connector): void {
   });
 
   test('ends when its client does', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const client = await connector.connect();
     const watch = client.files.watch(scratch.path);
     await watch.ready;
@@ -122,7 +122,7 @@ function makeTree(folder: string): void {
 
 function transfers(connector: Connector): void {
   test('of a folder in either direction makes an equal one, and says what it did', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch({}, memoryFolder);
     await using client = await connector.connect();
     mkdirSync(scratch.at('here'));
     makeTree(scratch.at('here'));
@@ -140,7 +140,7 @@ function transfers(connector: Connector): void {
   });
 
   test('leaves out what is excluded, and reports what it skipped', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     mkdirSync(scratch.at('here', 'node_modules', 'deep'), { recursive: true });
     writeFileSync(scratch.at('here', 'node_modules', 'deep', 'file'), 'x');
@@ -159,7 +159,7 @@ function transfers(connector: Connector): void {
   });
 
   test('that resumes sends only what differs', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch({}, memoryFolder);
     await using client = await connector.connect();
     mkdirSync(scratch.at('here'));
     makeTree(scratch.at('here'));
@@ -176,7 +176,7 @@ function transfers(connector: Connector): void {
   });
 
   test('of a single file follows the rules of cp', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     const content = Buffer.alloc(2_000_003, 'file');
     writeFileSync(scratch.at('file'), content, { mode: 0o755 });
@@ -198,7 +198,7 @@ function transfers(connector: Connector): void {
   });
 
   test('ends when its caller gives up, and leaves only whole files', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch({}, memoryFolder);
     await using client = await connector.connect();
     mkdirSync(scratch.at('here'));
     makeTree(scratch.at('here'));

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { describe, test } from 'node:test';
 import { isExecError } from '#src/protocol/index.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch, memoryFolder } from '../support/scratch.js';
 import type { Connector } from './connector.js';
 
 /** Several windows of a flow, and no multiple of a frame. */
@@ -36,7 +36,7 @@ export function fileContract(connector: Connector): void {
 
 function reading(connector: Connector): void {
   test('are read as bytes, as text and in ranges', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('text'), 'grüße, world\n');
     writeFileSync(scratch.at('large'), large);
@@ -51,7 +51,7 @@ function reading(connector: Connector): void {
   });
 
   test('are read piece by piece, with their status', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('large'), large, { mode: 0o640 });
     const content = await client.files.readStream(scratch.at('large'));
@@ -63,7 +63,7 @@ function reading(connector: Connector): void {
   });
 
   test('can be left in the middle of a read, and the connection goes on', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('large'), large);
     for (let round = 0; round < 20; round += 1) {
@@ -79,7 +79,7 @@ function reading(connector: Connector): void {
   });
 
   test('that cannot be read are refused with their path', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     await assert.rejects(client.files.read(scratch.at('absent')), rejectsWith('fileNotFound', /absent/));
     await assert.rejects(
@@ -97,7 +97,7 @@ function reading(connector: Connector): void {
 
 function writing(connector: Connector): void {
   test('are written from text, bytes and pieces, with a checksum', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     const written = await client.files.write(scratch.at('text'), 'hello');
     const sha256 = createHash('sha256').update('hello').digest('hex');
@@ -118,7 +118,7 @@ function writing(connector: Connector): void {
   });
 
   test('are replaced through links, with their permissions', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('file'), 'old');
     chmodSync(scratch.at('file'), 0o640);
@@ -132,7 +132,7 @@ function writing(connector: Connector): void {
   });
 
   test('are written in place, appended to, and created, as asked', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     const file = scratch.at('a', 'b', 'file');
     await assert.rejects(client.files.write(file, 'x'), rejectsWith('fileNotFound', /file/));
@@ -147,7 +147,7 @@ function writing(connector: Connector): void {
   });
 
   test('are written only if they are still as expected', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     const file = scratch.at('file');
     const { status } = await client.files.write(file, 'mine', { expected: 'absent' });
@@ -160,7 +160,7 @@ function writing(connector: Connector): void {
   });
 
   test('stay as they are when their source fails or the caller gives up', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('file'), 'old');
     const failing = async function* () {
@@ -186,7 +186,7 @@ function writing(connector: Connector): void {
 
 function looking(connector: Connector): void {
   test('are listed and described', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     writeFileSync(scratch.at('b'), '12345', { mode: 0o600 });
     mkdirSync(scratch.at('a'));
@@ -208,7 +208,7 @@ function looking(connector: Connector): void {
   });
 
   test('are walked depth first, over more than a page, as deep as asked', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch({}, memoryFolder);
     await using client = await connector.connect();
     const names = Array.from({ length: 6_000 }, (_, index) => `f${String(index).padStart(4, '0')}`);
     mkdirSync(scratch.at('many', 'deep'), { recursive: true });
@@ -227,7 +227,7 @@ function looking(connector: Connector): void {
 
 function changing(connector: Connector): void {
   test('are copied, moved and removed', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     const { files } = client;
     await files.makeDirectory(scratch.at('one', 'two'));
@@ -249,7 +249,7 @@ function changing(connector: Connector): void {
   });
 
   test('that are temporary are private, and gone when disposed', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using client = await connector.connect();
     let names: string[];
     {

@@ -11,7 +11,7 @@ import { CuttingProxy } from '../support/cutting-proxy.js';
 import { eventually, settled } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { descriptorCount } from '../support/proc.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch } from '../support/scratch.js';
 import { SluiceServer, limitFlags } from '../support/sluice-server.js';
 
 /** Cuts in the direction of the content are this many bytes apart: 10 with SLUICE_LONG=1. In the other direction there is little to cut. */
@@ -35,7 +35,7 @@ describe('a connection that is cut', () => {
   });
   after(async () => server[Symbol.asyncDispose]());
 
-  const transfers: Readonly<Record<string, (client: Client, scratch: ScratchFolder) => Promise<void>>> = {
+  const transfers: Readonly<Record<string, (client: Client, scratch: Scratch) => Promise<void>>> = {
     read: async (client, scratch) => {
       assert.ok(content.equals(await client.files.read(scratch.at('file'))));
     },
@@ -71,7 +71,7 @@ describe('a connection that is cut', () => {
   }
 
   test('at random moments of large transfers delivers each byte once', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
     const large = randomBytes(8 * 1024 * 1024);
@@ -84,7 +84,7 @@ describe('a connection that is cut', () => {
   });
 
   test('at bytes of the beginning of a watch does not keep it from working', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using cutter = await ByteCutter.open(server.url);
     await using client = await connect(cutter.url);
     for (const direction of ['toServer', 'toClient'] as const) {
@@ -101,7 +101,7 @@ describe('a connection that is cut', () => {
   });
 
   test('makes a watch say that it may have missed something, and go on', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     await using proxy = await CuttingProxy.open(server.url);
     await using client = await connect(proxy.url);
     await using watch = client.files.watch(scratch.path);
@@ -117,12 +117,12 @@ interface Series {
   readonly direction: Direction;
   readonly first: number;
   readonly step: number;
-  readonly transfer: (client: Client, scratch: ScratchFolder) => Promise<void>;
+  readonly transfer: (client: Client, scratch: Scratch) => Promise<void>;
 }
 
 /** Cuts at increasing offsets until they lie beyond the end of the transfer; returns the number of cuts made. */
 async function cutAlong(server: SluiceServer, { direction, first, step, transfer }: Series): Promise<number> {
-  using scratch = new ScratchFolder();
+  using scratch = new Scratch();
   writeFileSync(scratch.at('file'), content);
   mkdirSync(scratch.at('folder'));
   writeFileSync(scratch.at('folder', 'file'), content);
@@ -141,8 +141,8 @@ async function cutAlong(server: SluiceServer, { direction, first, step, transfer
   return cuts;
 }
 
-test('a client that reads, writes, watches, transfers and goes away leaves no descriptor, watch or temporary file', async () => {
-  using scratch = new ScratchFolder();
+test('a client that reads, writes, watches, transfers and goes away leaves no descriptor, file or error', async () => {
+  using scratch = new Scratch();
   await using server = await SluiceServer.start('websocket', limitFlags({ detachGraceMs: 100 }));
   writeFileSync(scratch.at('file'), Buffer.alloc(8 * 1024 * 1024));
   mkdirSync(scratch.at('folder'));
@@ -174,4 +174,9 @@ test('a client that reads, writes, watches, transfers and goes away leaves no de
   await eventually(() => assert.ok(count() <= baseline, `${count()} descriptors, ${baseline} before`));
   const left = readdirSync(scratch.path).filter((name) => !['file', 'folder', 'down'].includes(name));
   assert.deepEqual(left, []);
+  assert.deepEqual(
+    server.log.filter((line) => line.includes('internal error')),
+    [],
+    'taken for a fault of the server',
+  );
 });

@@ -8,7 +8,7 @@ import { connect } from '#src/index.js';
 import { isExecError } from '#src/protocol/index.js';
 import { eventually } from '../support/eventually.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch } from '../support/scratch.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const namespace = ['--user', '--map-root-user', '--mount'];
@@ -24,7 +24,7 @@ describe('a disk', { skip }, () => {
   guardAgainstLeaks();
 
   test('that is full refuses a write or a transfer, and keeps the old files', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const launch = onDisk(scratch.path, 'mount -t tmpfs -o size=512k tmpfs "$DISK"');
     await using server = await SluiceServer.start('websocket', [], launch);
     await using client = await connect(server.url);
@@ -34,7 +34,7 @@ describe('a disk', { skip }, () => {
       const writing = client.files.write(scratch.at(mode === 'create' ? 'new' : 'file'), large, { mode });
       await assert.rejects(writing, (error) => isExecError(error, 'fileFailed') && error.message.includes('ENOSPC'));
     }
-    using here = new ScratchFolder();
+    using here = new Scratch();
     writeFileSync(here.at('large'), large);
     await assert.rejects(client.files.upload(here.path, scratch.at('tree')), /ENOSPC.*large/);
     await client.files.remove(scratch.at('tree'), { recursive: true, force: true });
@@ -47,7 +47,7 @@ describe('a disk', { skip }, () => {
   });
 
   test('that is read-only refuses every change, and can be read', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const launch = onDisk(
       scratch.path,
       'mount -t tmpfs tmpfs "$DISK" && echo old > "$DISK/file" && mount -n -o remount,bind,ro "$DISK"',
@@ -75,7 +75,7 @@ describe('a server that is killed', () => {
   guardAgainstLeaks();
 
   test('while it replaces a file leaves the old one or the new one, and nothing else', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const file = scratch.at('file');
     const old = Buffer.alloc(1024 * 1024, 'old');
     const content = Buffer.alloc(8 * 1024 * 1024, 'new');

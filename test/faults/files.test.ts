@@ -21,7 +21,7 @@ import { after, before, describe, test } from 'node:test';
 import { type Client, type FileContent, connect } from '#src/index.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { memoryOf } from '../support/proc.js';
-import { ScratchFolder } from '../support/scratch-folder.js';
+import { Scratch, memoryFolder } from '../support/scratch.js';
 import { SluiceServer } from '../support/sluice-server.js';
 
 const mebibyte = 1024 * 1024;
@@ -50,7 +50,7 @@ describe('a server asked for odd files', () => {
   }
 
   test('rejects a read of a file that becomes shorter, and goes on', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     writeFileSync(scratch.at('file'), Buffer.alloc(16 * mebibyte, 'x'));
     const content = await client.files.readStream(scratch.at('file'));
     truncateSync(scratch.at('file'), 9 * mebibyte); // more than the server has sent, which is at most a window
@@ -59,7 +59,7 @@ describe('a server asked for odd files', () => {
   });
 
   test('sends the file that was opened, even if it is removed, replaced or gets longer', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const old = Buffer.alloc(8 * mebibyte, 'old');
     for (const change of ['removed', 'replaced', 'longer'] as const) {
       const file = scratch.at(change);
@@ -76,14 +76,14 @@ describe('a server asked for odd files', () => {
   });
 
   test('lists a folder of 100 000 files completely', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch({}, memoryFolder);
     for (let index = 0; index < 100_000; index += 1) closeSync(openSync(scratch.at(`file-${index}`), 'w'));
     const names = new Set((await client.files.list(scratch.path)).map(({ name }) => name));
     assert.equal(names.size, 100_000);
   });
 
   test('does not follow links in circles', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     symlinkSync('two', scratch.at('one'));
     symlinkSync('one', scratch.at('two'));
     symlinkSync('.', scratch.at('self'));
@@ -97,7 +97,7 @@ describe('a server asked for odd files', () => {
   });
 
   test('refuses pipes and devices at once', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     assert.equal(spawnSync('mkfifo', [scratch.at('pipe')]).status, 0);
     for (const path of [scratch.at('pipe'), '/dev/zero', '/dev/tty']) {
       await assert.rejects(client.files.read(path), (error) => error instanceof Error && error.message.includes(path));
@@ -109,7 +109,7 @@ describe('a server asked for odd files', () => {
   });
 
   test('serves ranges of a huge file, refuses to read it whole, and streams it with little memory', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const size = 4 * 1024 * mebibyte;
     const file = openSync(scratch.at('sparse'), 'w');
     ftruncateSync(file, size);
@@ -128,7 +128,7 @@ describe('a server asked for odd files', () => {
   });
 
   test('names files that are not UTF-8, and transfers them', async () => {
-    using scratch = new ScratchFolder();
+    using scratch = new Scratch();
     const folder = Buffer.from(scratch.at('here/'));
     mkdirSync(scratch.at('here'));
     writeFileSync(Buffer.concat([folder, oddName]), 'odd');

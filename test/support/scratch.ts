@@ -1,6 +1,7 @@
 // A temporary folder for one test, removed with everything in it.
 
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -13,6 +14,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+
+/** For tests with thousands of files, which take seconds on a busy disk. May hold a few megabytes only. */
+export const memoryFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** File → its text, folder → `{}`, link → `{ link: 'where' }`. Parents are made. */
 export type Contents = Readonly<Record<string, string | { readonly link?: string }>>;

@@ -2,9 +2,11 @@
 
 import { FileError } from '../../files/index.js';
 import { execError } from '../../protocol/index.js';
+import { FlowResetError } from '../../rpc/flow.js';
 
 /** Any other failure is passed on unchanged: it is a fault of the server. */
 export function fileFailureOf(error: unknown): unknown {
+  if (error instanceof FlowResetError) return execError('fileFailed', { problem: error.message }, { cause: error }); // by the caller
   if (!(error instanceof FileError)) return error;
   const { message: problem, errno } = error;
   const facts = { problem, ...(errno === undefined ? {} : { errno }) };
