@@ -6,7 +6,7 @@ import { FlowTable } from '../rpc/flow-table.js';
 import type { GreetedServer } from './greeted-server.js';
 import { type PendingCall, flowIdIn } from './remote-call.js';
 
-export const flowLimits = { windowBytes: flowWindowBytes, frameBytes: flowFrameBytes, acknowledgeBytes: flowAcknowledgeBytes };
+const flowLimits = { windowBytes: flowWindowBytes, frameBytes: flowFrameBytes, acknowledgeBytes: flowAcknowledgeBytes };
 
 export class RemoteFlows {
   readonly table = new FlowTable(flowLimits);

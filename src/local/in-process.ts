@@ -4,10 +4,7 @@ import { addedTo } from '../base/added-to.js';
 import { Client, type LinkListeners, type OutputDelta } from '../client/index.js';
 import { RemoteFlows } from '../client/remote-flows.js';
 import { type Method, type ProcessId, execError } from '../protocol/index.js';
-import { Attachment } from '../server/attachment.js';
-import { silentMetrics } from '../server/metrics.js';
 import { Server, type ServerOptions } from '../server/server.js';
-import { anybody } from '../server/session-table.js';
 import { SessionWatch } from '../server/session-watch.js';
 import { nodePlatform } from './node-platform.js';
 
@@ -22,11 +19,7 @@ export function connectInProcess(options: ServerOptions = {}): Client {
   session.flows.attach(flows.table, new Map());
   void server.closed.then((problem) => flows.table.close(problem ?? 'the client is closed'));
   const linkListeners = new Set<Partial<LinkListeners>>();
-  const attachment = new Attachment({
-    session,
-    sessions: server.sessions,
-    identity: anybody,
-    maxProcessesPerCaller: server.limits.maxProcessesPerCaller,
+  const served = server.serviceOf(session, {
     // The client reads the session's logs itself; only watchers of all processes need to be notified of a start.
     delivery: {
       started: (target) => () => watches.follow(target, 0),
@@ -36,7 +29,6 @@ export function connectInProcess(options: ServerOptions = {}): Client {
       drop: () => {},
       end: () => {},
     },
-    machine: server.machine,
     notify: {
       outputDelta: async (delta) => listeners.get(delta.processId)?.(delta),
       filesChanged: async (changed) => linkListeners.forEach((each) => each.filesChanged?.(changed)),
@@ -46,14 +38,12 @@ export function connectInProcess(options: ServerOptions = {}): Client {
       bodyDelta: async () => {},
       nothing: async () => {},
     },
-    metrics: silentMetrics,
-    onStarted: () => {},
   });
   const refuse = (method: Method) => async () => {
     throw execError('invalidRequest', { problem: `${method} needs a server: in-process, every process ends with this program` });
   };
   const service = {
-    ...attachment.service,
+    ...served,
     'process/release': refuse('process/release'),
     'process/restart': refuse('process/restart'),
   };

@@ -14,7 +14,7 @@ function row<D>(code: number, text: (data: D) => string): Row<D> {
   return { code, text };
 }
 
-interface FileProblem {
+export interface FileProblem {
   readonly problem: string;
   /** The system's name of the error, such as EACCES; absent for a rule of this server. */
   readonly errno?: string;

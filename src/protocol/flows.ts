@@ -24,7 +24,7 @@ export const flowId = v.pipe(
 );
 
 /** Bytes of one direction of a flow that came before. */
-export const flowOffset = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(2 ** 48 - 1));
+const flowOffset = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(2 ** 48 - 1));
 
 /** Longest frame of a flow, in bytes of content: short enough that replies never wait long behind one. */
 export const flowFrameBytes = 64 * 1024;

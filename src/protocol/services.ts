@@ -9,12 +9,7 @@ export type SessionMethod = { [M in Method]: Requests[M]['family'] extends 'sess
 export type CommandMethod = { [M in Method]: Requests[M]['family'] extends 'command' ? M : never }[Method];
 export type CommandService = ServiceOf<CommandMethod>;
 
-/** Methods that act on the machine: loaded when one of them is first called. */
-export type FileMethod = { [M in Method]: Requests[M]['family'] extends 'file' ? M : never }[Method];
-export type NetworkMethod = { [M in Method]: Requests[M]['family'] extends 'network' ? M : never }[Method];
-export type DiscoveryMethod = { [M in Method]: Requests[M]['family'] extends 'discovery' ? M : never }[Method];
-
-type ServiceOf<Name extends Method> = { readonly [M in Name]: (params: Params<M>) => Promise<Result<M>> };
+export type ServiceOf<Name extends Method> = { readonly [M in Name]: (params: Params<M>) => Promise<Result<M>> };
 
 /**
  * All methods of a session, implemented by both the server's handlers and the client's stub.

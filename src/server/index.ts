@@ -1,14 +1,13 @@
 // The public server API. Every export is a compatibility promise.
 
+export type { Delivery } from './attachment.js';
 export { type CommandStarted, Commands, type TellOutput } from './commands.js';
 export { type ExecPolicy, type ServerLimits, defaultLimits, defaultPolicy } from './config.js';
 export { createExecService } from './exec-service.js';
 export { FrontDoor, type FrontDoorOptions } from './front-door.js';
 export { type LogSink, type LoggerOptions, type OwnedLogger, createLogger } from './logger.js';
-export type { AfterReply, Notify } from './machine/call-group.js';
-export type { ListeningSocket } from './machine/listening-sockets.js';
-export type { PortPoll, PortReader } from './machine/port-poll.js';
-export type { FilePolicy, Machine, MachineLimits, MachineOptions, NetworkPolicy } from './machine/machine.js';
+export type { Notify } from './machine/call-group.js';
+export type { FilePolicy, MachineLimits, NetworkPolicy } from './machine/machine.js';
 export { type Gauges, type Metrics, ServerMetrics } from './metrics.js';
 export { Server, type ServerOptions } from './server.js';
 export { type EventCursor, type Parked, Session, type SessionContext } from './session.js';

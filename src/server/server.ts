@@ -12,12 +12,14 @@ import {
   Sandbox,
   createBackend,
 } from '../process/index.js';
-import { execError } from '../protocol/index.js';
+import { type ConnectionService, execError } from '../protocol/index.js';
 import type { Channel } from '../rpc/channel.js';
 import { Connection } from '../rpc/connection.js';
 import { type StreamPair, channelOver } from '../transport/stream-pair.js';
+import { Attachment, type Delivery } from './attachment.js';
 import { type ExecPolicy, type ServerLimits, confinedPolicy, defaultLimits, defaultPolicy } from './config.js';
 import { announcedCapabilities } from './announced-capabilities.js';
+import type { Notify } from './machine/call-group.js';
 import { type FilePolicy, Machine, type NetworkPolicy } from './machine/machine.js';
 import { type Gauges, type Metrics, silentMetrics } from './metrics.js';
 import { ServedConnection } from './served-connection.js';
@@ -50,7 +52,7 @@ export class Server implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly sessions: SessionTable;
-  readonly machine: Machine;
+  readonly #machine: Machine;
   readonly #backend: Backend;
   readonly #metrics: Metrics;
   readonly #logger: Logger;
@@ -72,12 +74,12 @@ export class Server implements AsyncDisposable {
     this.clock = clock;
     this.limits = limits;
     const { files = {}, network = {}, hiddenPaths = [] } = options;
-    this.machine = new Machine({ files, network, limits, clock, ownSockets: hiddenPaths });
+    this.#machine = new Machine({ files, network, limits, clock, ownSockets: hiddenPaths });
     this.#backend = backend;
     this.#metrics = options.metrics ?? silentMetrics;
     this.#logger = logger;
     const counter = this.#metrics;
-    const capabilities = announcedCapabilities(this.machine);
+    const capabilities = announcedCapabilities(this.#machine);
     this.sessions = new SessionTable({
       clock,
       limits,
@@ -111,6 +113,20 @@ export class Server implements AsyncDisposable {
     return this.sessions.open(anybody, { isResumable: false, holder: undefined });
   }
 
+  /**
+   * The methods of a session for a client in this program. `notify` and `delivery` replace a connection; the service ends with the session.
+   */
+  serviceOf(session: Session, { delivery, notify }: { readonly delivery: Delivery; readonly notify: Notify }): ConnectionService {
+    const { maxProcessesPerCaller } = this.limits;
+    const caller = { session, sessions: this.sessions, identity: anybody, maxProcessesPerCaller, machine: this.#machine };
+    return new Attachment({ ...caller, delivery, notify, metrics: silentMetrics, onStarted: () => {} }).service;
+  }
+
+  /** Opens the roots that callers are confined to. Without this, the first caller learns that one is missing. */
+  async openRoots(): Promise<void> {
+    if (this.#machine.files.roots !== undefined) await this.#machine.shared();
+  }
+
   /** Serves a client over a channel or streams until they end. `onGreeted` is called when it has opened or resumed a session. */
   accept(target: Channel | StreamPair, identity: Identity = anybody, onGreeted: () => void = () => {}): void {
     const channel = channelOver(target, { maxMessageBytes: this.limits.maxMessageBytes, clock: this.clock });
@@ -126,7 +142,7 @@ export class Server implements AsyncDisposable {
       identity,
       onGreeted,
       sessions: this.sessions,
-      machine: this.machine,
+      machine: this.#machine,
       maxProcessesPerCaller: this.limits.maxProcessesPerCaller,
       metrics: this.#metrics,
       logger: this.#logger,
@@ -151,8 +167,8 @@ export class Server implements AsyncDisposable {
       },
       flows: () => this.sessions.all().reduce((sum, { flows }) => sum + flows.table.size, 0),
       flowBytes: () => this.sessions.all().reduce((sum, { flows }) => sum + flows.table.heldBytes, 0),
-      fileHandles: () => this.machine.openHandles,
-      fileWatches: () => this.machine.openWatches,
+      fileHandles: () => this.#machine.openHandles,
+      fileWatches: () => this.#machine.openWatches,
       retainedBytes: () => processes().reduce((sum, each) => sum + each.log.retainedBytes, 0),
       stdinQueuedBytes: () => processes().reduce((sum, each) => sum + each.stdinQueuedBytes, 0),
       sendQueuedBytes: () => [...this.#connections].reduce((sum, { channel }) => sum + channel.queuedBytes, 0),
@@ -181,7 +197,7 @@ export class Server implements AsyncDisposable {
   async #close(): Promise<void> {
     await this.sessions.close();
     for (const connection of this.#connections) connection.close('the server is shutting down', 'goodbye');
-    await Promise.all([this.#backend.close(), this.machine.close()]);
+    await Promise.all([this.#backend.close(), this.#machine.close()]);
     this.#closed.resolve(undefined);
   }
 }

@@ -76,7 +76,7 @@ async function run(config: ServeConfig): Promise<void> {
     hiddenPaths: hiddenPaths(config),
     isOpenOnNetwork: isOpenOnNetwork(config),
   });
-  if (files.roots !== undefined) await server.machine.shared(); // a root that is missing is reported now, not to the first caller
+  await server.openRoots();
   const listen = config.listen.flatMap((endpoint) => (endpoint.kind === 'stdio' ? [] : [endpoint]));
   const { credentials, tls, allowedOrigins, allowedHosts, metricsAccess } = config;
   const access = { credentials, tls, allowedOrigins, allowedHosts, metricsAccess };

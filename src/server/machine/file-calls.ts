@@ -83,9 +83,13 @@ function callsOn({ paths }: SharedFiles, watching: Watching): Calls {
       };
     },
 
-    'files/copy': async ({ from, to, recursive, overwrite }) => {
+    'files/copy': async ({ from: given, to, recursive, overwrite }) => {
+      const from = pathFromUser(given);
+      if (recursive !== true && (await metadata(paths, from, { links: 'parents' })).kind === 'directory') {
+        throw new FileError('refused', `"${shownPath(from)}" is a folder; set recursive to copy it with what it contains`);
+      }
       await copy(paths, {
-        from: pathFromUser(from),
+        from,
         to: pathFromUser(to),
         folders: recursive === true ? 'copy' : 'refuse',
         existing: overwrite === false ? 'refuse' : 'replace',

@@ -37,7 +37,7 @@ export async function resolveAllowed({ host, port }: Destination, rule: NetworkR
   });
 }
 
-export function isLoopback(address: string): boolean {
+function isLoopback(address: string): boolean {
   return loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 

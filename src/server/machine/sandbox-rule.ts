@@ -17,7 +17,8 @@ export function requireUnconfined(sandbox: SandboxContext | null | undefined, ac
   const entries = restrictionOf(sandbox);
   if (entries === undefined) return;
   readEntries(entries, sandbox);
-  if (access === 'read' ? canReadAll(entries) : canWriteAll(entries)) return;
+  // Names such as .git stay protected even where everything else may be written, so no restricted write is free.
+  if (access === 'read' && canReadAll(entries)) return;
   const problem = `this server cannot confine file operations to a sandbox yet, and these permissions restrict ${access === 'read' ? 'reading' : 'writing'}`;
   throw execError('fileRefused', { problem });
 }
@@ -77,10 +78,6 @@ function canReadAll(entries: Restriction): boolean {
     entries.some((entry) => isRoot(entry) && (entry.access === 'read' || entry.access === 'write')) &&
     entries.every(({ access }) => access === 'read' || access === 'write')
   );
-}
-
-function canWriteAll(entries: Restriction): boolean {
-  return entries.some(isRoot) && entries.every(({ access }) => access === 'write');
 }
 
 function isRoot({ path }: Restriction[number]): boolean {
