@@ -42,13 +42,13 @@ describe('a file operation', () => {
       context({ type: 'disabled' }),
       context({ type: 'external', network: 'restricted' }),
       context({ type: 'managed', file_system: { type: 'unrestricted' }, network: 'restricted' }),
-      restricted([root('write')]),
     ];
     for (const sandbox of free) assert.deepEqual(verdicts(sandbox), ['yes', 'yes']);
   });
 
   test('reads where only writing is restricted', () => {
     assert.deepEqual(verdicts(restricted([root('read')])), ['yes', -32600]);
+    assert.deepEqual(verdicts(restricted([root('write')])), ['yes', -32600]); // .git and its like stay protected
     assert.deepEqual(verdicts(restricted([root('read'), project], { cwd: 'file:///work' })), ['yes', -32600]);
     assert.deepEqual(verdicts(restricted([root('read'), project], { policyContext: { cwd: 'file:///work' } })), ['yes', -32600]);
   });
