@@ -14,9 +14,11 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const prints: Readonly<Record<string, string>> = {
   'come-back.mjs': 'nothing is missing: 1 2 3 4 5 6\n',
   'drive-an-agent.mjs': 'working on 1, then working on 2: completed\n',
+  'preview-a-port.mjs': 'this is /preview\n',
   'run-a-command.mjs': '8 9 10\n',
   'serve-with-a-token.mjs': 'served\n',
   'stream-a-terminal.mjs': 'the terminal had 40 rows and 120 columns\n',
+  'transfer-files.mjs': '<h1>changed</h1>\n',
 };
 
 describe('an example', () => {

@@ -13,9 +13,9 @@ import { Background } from '../support/cli.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** In this run's own temporary folder, so that two test runs do not collide. */
+/** Everything is in this run's own temporary folder, so that two test runs do not collide. */
+const readme = readFileSync(join(root, 'README.md'), 'utf8').replaceAll('/tmp/', `${tmpdir()}/`);
 const socket = join(tmpdir(), 'sluice.sock');
-const readme = readFileSync(join(root, 'README.md'), 'utf8').replaceAll('/tmp/sluice.sock', socket);
 /** A project with the package installed, in a folder of the package that git ignores, so that it finds the same compiler and types. */
 const folder = join(root, 'dist-test', 'readme');
 
