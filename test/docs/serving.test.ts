@@ -1,4 +1,4 @@
-// The table of requests in docs/serving.md is checked against a real server, and its snippet is run.
+// The tables of requests and metrics in docs/serving.md are checked against a real server, and its snippet is run.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { serveOptions } from '#src/cli/serve/options.js';
 import { answerTo, request, statusesIn, upgradeHeaders } from '../security/raw-http.js';
 import { guardAgainstLeaks } from '../support/leak-guard.js';
 import { SluiceServer } from '../support/sluice-server.js';
@@ -63,6 +64,21 @@ describe('docs/serving.md', () => {
       assert.deepEqual(await asked(bearer), [Number.parseInt(otherwise, 10)], name);
     }
     rmSync(folder, { recursive: true });
+  });
+
+  test('names metrics that the server has, and options of its files and ports', async () => {
+    await using server = await SluiceServer.start('websocket', []);
+    const metrics = await (await fetch(`${server.url.replace('ws:', 'http:')}/metrics`)).text();
+    const named = Array.from(page.matchAll(/`(sluice_\w+)`/g), ([, name = '']) => name);
+    assert.ok(named.length >= 4);
+    for (const name of named) assert.match(metrics, new RegExp(`^${name} 0$`, 'm'));
+    const [, section = ''] = /^## Files and ports\n(.*?)^## /ms.exec(page) ?? [];
+    const flags = Array.from(section.matchAll(/(?<![\w-])--(?:no-)?([a-z][a-z-]*)/g), ([, flag = '']) => flag);
+    assert.ok(flags.length >= 12);
+    assert.deepEqual(
+      flags.filter((flag) => !['daemon', 'via'].includes(flag) && !serveOptions.has(flag)),
+      [],
+    );
   });
 
   test('shows a snippet that compiles and prints the output shown', () => {
