@@ -12,7 +12,10 @@ export interface Channel {
    * await `drained`; also false when the channel has closed.
    */
   send(text: string): boolean;
-  /** Like `send`, for a message in parts. The bytes may be reused as soon as it returns. */
+  /**
+   * Like `send`, for a message in parts. The bytes may be reused as soon as it returns, unless one of the parts is longer than `longBytes`:
+   * then none of the message's bytes may change any more, since they are read while the peer takes them.
+   */
   sendParts(parts: MessageParts): boolean;
   /** Sends one binary frame, which both sides must have agreed to. Returns false as `send` does; the bytes may be reused as soon as it returns. */
   sendBinary(...frame: BinaryParts): boolean;

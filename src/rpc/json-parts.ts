@@ -6,6 +6,9 @@ import { encodeBase64 } from '../base/base64.js';
 /** The parts of a message in order: strings are sent as they are, bytes as base64. */
 export type MessageParts = readonly (string | Uint8Array)[];
 
+/** More bytes than this in one part are not copied when they are sent: longer than any chunk of output, whose memory is reused. */
+export const longBytes = 128 * 1024;
+
 /** Like JSON.stringify, but supports bytes and BigInts. Text without bytes in between is one part. */
 export function jsonParts(value: object): MessageParts {
   if (!isBeyondJson(value)) return [JSON.stringify(value)]; // almost every message, at half the cost

@@ -2,13 +2,16 @@
 // lines, so it does not matter how the stream is chunked. Does not parse JSON.
 
 import type { BinaryParts, ChannelListener } from '../rpc/channel.js';
+import type { MessageParts } from '../rpc/json-parts.js';
+import { dividedParts, partsLength, writeParts } from './message-parts.js';
+import { scratchBytes, type Unwritten } from './outbox.js';
 import { Pieces } from './pieces.js';
 import { decodeUtf8 } from './utf8.js';
 import { binaryMark } from './websocket-message.js';
 
 /** The mark, where a line would begin, and a four-byte big-endian length. */
 const headerBytes = 5;
-export const lineFeed = 0x0a;
+const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 type State =
@@ -138,10 +141,7 @@ export class LineFraming {
 }
 
 /** A binary frame for a byte stream, to be written into a buffer of `length` bytes. */
-export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): {
-  readonly length: number;
-  readonly write: (room: Buffer) => void;
-} {
+export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): Unwritten {
   const payloadBytes = head.length + body.length;
   return {
     length: headerBytes + payloadBytes,
@@ -157,6 +157,16 @@ export function markedFrame([head, body = new Uint8Array(0)]: BinaryParts): {
 /** A message as a line, to be written as UTF-8. */
 export function encodeLine(text: string): string {
   return `${text}\n`;
+}
+
+/** Like `encodeLine`, for a message in parts: one piece, or several if it is long. */
+export function encodedParts(parts: MessageParts): readonly Unwritten[] {
+  const length = partsLength(parts) + 1;
+  if (length <= scratchBytes) return [{ length, write: (room) => void (room[writeParts(room, 0, parts)] = lineFeed) }];
+  return dividedParts([...parts, '\n'], scratchBytes).map((piece) => ({
+    length: partsLength(piece),
+    write: (room) => void writeParts(room, 0, piece),
+  }));
 }
 
 function isBlank(text: string): boolean {

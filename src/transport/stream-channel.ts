@@ -8,8 +8,8 @@ import { deferred } from '../base/deferred.js';
 import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
-import { encodeLine, LineFraming, lineFeed, markedFrame } from './line-framing.js';
-import { partsLength, writeParts } from './message-parts.js';
+import { encodedParts, encodeLine, LineFraming, markedFrame } from './line-framing.js';
+import { isKept } from './message-parts.js';
 import { Outbox } from './outbox.js';
 
 /** How long a close waits for the peer to read what was sent. A peer that reads at all needs milliseconds. */
@@ -79,10 +79,7 @@ export class StreamChannel implements Channel {
   }
 
   sendParts(parts: MessageParts): boolean {
-    return this.#outbox.compose({
-      length: partsLength(parts) + 1,
-      write: (room) => void (room[writeParts(room, 0, parts)] = lineFeed),
-    });
+    return this.#outbox.composeAll(encodedParts(parts), isKept(parts) ? 'asTaken' : 'now');
   }
 
   sendBinary(...frame: BinaryParts): boolean {
@@ -152,7 +149,7 @@ export class StreamChannel implements Channel {
   #writingFailed(problem: string): void {
     if (this.#isOneSocket) return this.#cutOff(problem);
     this.#problem ??= problem;
-    this.#outbox.close();
+    this.#outbox.discard();
     this.#everythingSent();
   }
 
@@ -171,7 +168,7 @@ export class StreamChannel implements Channel {
   #finish(): void {
     this.#state = 'closed';
     this.#patience?.cancel();
-    this.#outbox.close();
+    this.#outbox.discard();
     this.#readable.destroy();
     this.#writable.destroy();
     const problem = this.#problem;

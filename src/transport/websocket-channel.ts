@@ -7,6 +7,7 @@ import { deferred } from '../base/deferred.js';
 import type { BinaryParts, Channel, ChannelEnd, ChannelListener } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
 import { Inbox } from './inbox.js';
+import { isKept } from './message-parts.js';
 import { Outbox } from './outbox.js';
 import { binaryFrame, closeFrame, type MaskingKeys, textFrame, textFrameOf } from './websocket-frame.js';
 import { Heartbeat } from './websocket-heartbeat.js';
@@ -65,8 +66,8 @@ export class WebSocketChannel implements Channel {
     this.#keys = role.kind === 'client' ? role.keys : undefined;
     this.#clock = clock;
     this.#unread = head;
-    this.#heartbeat = new Heartbeat(socket, this.#keys);
     this.#outbox = new Outbox(socket);
+    this.#heartbeat = new Heartbeat(this.#outbox, this.#keys);
     this.#receiver = new WebSocketReceiver(
       { peer: role.kind === 'client' ? 'server' : 'client', maxMessageBytes },
       {
@@ -101,7 +102,7 @@ export class WebSocketChannel implements Channel {
   }
 
   sendParts(parts: MessageParts): boolean {
-    return this.#isOpen && this.#outbox.compose(textFrameOf(parts, this.#keys));
+    return this.#isOpen && this.#outbox.composeAll(textFrameOf(parts, this.#keys), isKept(parts) ? 'asTaken' : 'now');
   }
 
   sendBinary(...frame: BinaryParts): boolean {
@@ -135,7 +136,7 @@ export class WebSocketChannel implements Channel {
     this.#inbox.close();
     this.#problem ??= problem;
     if (this.#isOpen) this.#state = { kind: 'closing', patience: undefined, peerClose: undefined };
-    this.#outbox.close();
+    this.#outbox.discard();
     this.#socket.destroy();
   }
 
@@ -217,7 +218,7 @@ export class WebSocketChannel implements Channel {
     const { code, reason } = this.#peerClose ?? { code: brokenCode, reason: '' };
     if (this.#state.kind === 'closing') this.#state.patience?.cancel();
     this.#state = { kind: 'closed' };
-    this.#outbox.close();
+    this.#outbox.discard();
     const end = this.#problem === undefined ? endOfWebSocket(code, reason) : { problem: this.#problem };
     this.#inbox.end(() => this.#ended.resolve(end));
   }

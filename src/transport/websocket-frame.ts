@@ -4,7 +4,8 @@
 import type { BinaryParts } from '../rpc/channel.js';
 import type { MessageParts } from '../rpc/json-parts.js';
 import { mask } from './masking.js';
-import { partsLength, writeParts } from './message-parts.js';
+import { dividedParts, partsLength, writeParts } from './message-parts.js';
+import { scratchBytes, type Unwritten } from './outbox.js';
 import { binaryMark } from './websocket-message.js';
 
 export const opcodes = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
@@ -25,24 +26,27 @@ export type MaskingKeys = () => number;
 
 const noBytes = new Uint8Array(0);
 
-/** A frame to be written into a buffer of exactly `length` bytes. */
-export interface UnwrittenFrame {
-  readonly length: number;
-  readonly write: (frame: Buffer) => void;
-}
-
 /** A whole text message, masked if `keys` is given. */
-export function textFrame(text: string, keys?: MaskingKeys): UnwrittenFrame {
+export function textFrame(text: string, keys?: MaskingKeys): Unwritten {
   return unwritten(opcodes.text, Buffer.byteLength(text), { keys, write: (frame, at) => void frame.write(text, at) });
 }
 
-/** Like `textFrame`, for a text in parts. */
-export function textFrameOf(parts: MessageParts, keys?: MaskingKeys): UnwrittenFrame {
-  return unwritten(opcodes.text, partsLength(parts), { keys, write: (frame, at) => void writeParts(frame, at, parts) });
+/** Like `textFrame`, for a text in parts. A long frame is in pieces, to be sent one after the other, unless it is masked. */
+export function textFrameOf(parts: MessageParts, keys?: MaskingKeys): readonly Unwritten[] {
+  const length = partsLength(parts);
+  const mostBytes = scratchBytes - longestHeaderBytes;
+  if (length <= mostBytes || keys !== undefined) {
+    return [unwritten(opcodes.text, length, { keys, write: (frame, at) => void writeParts(frame, at, parts) })];
+  }
+  return dividedParts(parts, mostBytes).map((piece, index) => {
+    const bytes = partsLength(piece);
+    const write = (frame: Buffer, at = 0): void => void writeParts(frame, at, piece);
+    return index === 0 ? unwritten(opcodes.text, length, { keys, write, bytes }) : { length: bytes, write };
+  });
 }
 
 /** One of our binary frames as a whole binary message, including its mark. */
-export function binaryFrame([head, body = noBytes]: BinaryParts, keys?: MaskingKeys): UnwrittenFrame {
+export function binaryFrame([head, body = noBytes]: BinaryParts, keys?: MaskingKeys): Unwritten {
   const write = (frame: Buffer, at: number): void => {
     frame[at] = binaryMark;
     frame.set(head, at + 1);
@@ -79,6 +83,8 @@ interface Payload {
   readonly keys: MaskingKeys | undefined;
   /** Writes the payload into the frame from position `at`. */
   readonly write: (frame: Buffer, at: number) => void;
+  /** How much of the payload is written; all of it when absent. */
+  readonly bytes?: number;
 }
 
 function frameOf(opcode: number, payloadBytes: number, payload: Payload): Buffer {
@@ -88,11 +94,11 @@ function frameOf(opcode: number, payloadBytes: number, payload: Payload): Buffer
   return frame;
 }
 
-function unwritten(opcode: number, payloadBytes: number, { keys, write }: Payload): UnwrittenFrame {
+function unwritten(opcode: number, payloadBytes: number, { keys, write, bytes = payloadBytes }: Payload): Unwritten {
   const headerBytes = headerLength(payloadBytes);
   const payloadAt = headerBytes + (keys === undefined ? 0 : maskingKeyBytes);
   return {
-    length: payloadAt + payloadBytes,
+    length: payloadAt + bytes,
     write: (frame) => {
       writeHeader(frame, opcode, payloadBytes);
       write(frame, payloadAt);
@@ -107,9 +113,12 @@ function maskFrame(frame: Buffer, { keyAt, key }: { readonly keyAt: number; read
   mask(frame.subarray(keyAt + maskingKeyBytes), key);
 }
 
+/** Of a frame that is not masked. */
+const longestHeaderBytes = 10;
+
 /** The second byte holds lengths up to 125; 126 and 127 mean that the length is in the next two or eight bytes. */
 function headerLength(payloadBytes: number): number {
-  return payloadBytes < 126 ? 2 : payloadBytes < 65_536 ? 4 : 10;
+  return payloadBytes < 126 ? 2 : payloadBytes < 65_536 ? 4 : longestHeaderBytes;
 }
 
 function writeHeader(frame: Buffer, opcode: number, payloadBytes: number): void {

@@ -1,10 +1,10 @@
 // WebSocket pings in both directions (RFC 6455 §5.5.2 and §5.5.3): probes the peer, and answers its pings without piling up pongs.
 
-import type { Duplex } from 'node:stream';
+import type { Outbox } from './outbox.js';
 import { type MaskingKeys, pingFrame, pongFrame } from './websocket-frame.js';
 
 export class Heartbeat {
-  readonly #socket: Duplex;
+  readonly #outbox: Outbox;
   readonly #keys: MaskingKeys | undefined;
   #wasActive = true;
   #unansweredPings = 0;
@@ -12,8 +12,8 @@ export class Heartbeat {
   #ping: 'sent' | 'queued' = 'sent';
   #pong: { readonly kind: 'sent' } | { readonly kind: 'queued'; readonly next: Uint8Array | undefined } = { kind: 'sent' };
 
-  constructor(socket: Duplex, keys: MaskingKeys | undefined) {
-    this.#socket = socket;
+  constructor(outbox: Outbox, keys: MaskingKeys | undefined) {
+    this.#outbox = outbox;
     this.#keys = keys;
   }
 
@@ -32,7 +32,7 @@ export class Heartbeat {
     this.#wasActive = false;
     if (this.#ping === 'queued') return true;
     this.#ping = 'queued';
-    this.#socket.write(pingFrame(this.#keys), () => (this.#ping = 'sent'));
+    this.#outbox.write(pingFrame(this.#keys), () => (this.#ping = 'sent'));
     return true;
   }
 
@@ -43,7 +43,7 @@ export class Heartbeat {
       return;
     }
     this.#pong = { kind: 'queued', next: undefined };
-    this.#socket.write(pongFrame(payload, this.#keys), () => {
+    this.#outbox.write(pongFrame(payload, this.#keys), () => {
       const next = this.#pong.kind === 'queued' ? this.#pong.next : undefined;
       this.#pong = { kind: 'sent' };
       if (next !== undefined) this.answer(next);

@@ -90,6 +90,36 @@ export function channelContract(kind: string, open: () => Promise<ChannelPair>, 
           assert.ok(isDeepStrictEqual(receiver.arrivals, sent)); // without a diff, which would be too long to read
         });
 
+        test('long bytes arrive unchanged and in order, even while the peer does not read', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          pair.ends[to].pause();
+          const sent: Arrival[] = [];
+          // Several pieces of each, with every length of the last group, and short messages in between.
+          for (const length of [131_071, 131_072, 131_073, 3_000_000, 3_000_001, 3_000_002]) {
+            const bytes = Buffer.from(Uint8Array.from({ length }, (_, at) => (at * 7919) >> 5));
+            sender.sendParts(['{"bytes":"', bytes, '","short":"', bytes.subarray(0, 10), '"}']);
+            sent.push(`{"bytes":"${bytes.toString('base64')}","short":"${bytes.toString('base64', 0, 10)}"}`);
+            sender.send(`{"length":${length}}`);
+            sent.push(`{"length":${length}}`);
+            sender.sendBinary(Buffer.of(1, 2, 3));
+            sent.push({ binary: '010203' });
+          }
+          pair.ends[to].resume();
+          await eventually(() => assert.equal(receiver.arrivals.length, sent.length));
+          assert.ok(isDeepStrictEqual(receiver.arrivals, sent));
+        });
+
+        test('long bytes that were sent before a close arrive whole', async () => {
+          await using pair = await open();
+          const [sender, receiver] = [pair.ends[from], record(pair.ends[to])];
+          const bytes = Buffer.alloc(8_000_000, 'abcdefg');
+          sender.sendParts(['"', bytes, '"']);
+          sender.close();
+          await eventually(() => assert.equal(receiver.arrivals.length, 1));
+          assert.ok(receiver.arrivals[0] === `"${bytes.toString('base64')}"`);
+        });
+
         test('messages that arrive before there is a listener are not lost', async () => {
           await using pair = await open();
           for (const text of numbers(100)) pair.ends[from].send(text);

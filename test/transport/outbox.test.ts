@@ -71,6 +71,83 @@ test('long queued messages keep their content, however many there are', () => {
   assert.equal(taken.map((content) => content.toString()).join(), 'a'.repeat(10_000));
 });
 
+describe('a long message', () => {
+  /** A writable that takes one piece at a time, when told. */
+  const slow = () => {
+    const taken: string[] = [];
+    const done: (() => void)[] = [];
+    const writable = new Writable({
+      write(content: Buffer, _encoding, next) {
+        taken.push(content.toString());
+        done.push(next);
+      },
+    });
+    const takeAll = async () => {
+      for (let next = done.shift(); next !== undefined; next = done.shift()) {
+        next();
+        await settle();
+      }
+    };
+    return { outbox: new Outbox(writable), writable, taken, takeAll };
+  };
+
+  /** Pieces of 100 000 bytes, one for each letter, and the letters that have been written. */
+  const piecesOf = (letters: string) => {
+    const written: string[] = [];
+    const pieces = letters.split('').map((letter) => ({
+      length: 100_000,
+      write: (room: Buffer) => {
+        written.push(letter);
+        room.fill(letter);
+      },
+    }));
+    return { pieces, written };
+  };
+
+  test('is written as the peer takes it, and what follows it waits', async () => {
+    const { outbox, taken, takeAll } = slow();
+    const { pieces, written } = piecesOf('abcdefgh');
+    assert.equal(outbox.composeAll(pieces, 'asTaken'), false);
+    assert.ok(written.length < 5, `${written.length} pieces are written although none is taken`);
+    assert.equal(outbox.queuedBytes, 800_000);
+    outbox.write('1');
+    outbox.compose({ length: 1, write: (room) => void room.fill('2') });
+    const drained = outbox.drained();
+    await takeAll();
+    await drained;
+    assert.equal(written.join(''), 'abcdefgh');
+    assert.equal(taken.join('').replaceAll(/(.)\1*/g, '$1'), 'abcdefgh12');
+    assert.equal(outbox.queuedBytes, 0);
+  });
+
+  test('is written at once where its bytes may change', () => {
+    const { outbox } = slow();
+    const { pieces, written } = piecesOf('abcdefgh');
+    outbox.composeAll(pieces, 'now');
+    assert.equal(written.join(''), 'abcdefgh');
+  });
+
+  test('is sent whole before a close', async () => {
+    const { outbox, writable, taken, takeAll } = slow();
+    outbox.composeAll(piecesOf('abcdefgh').pieces, 'asTaken');
+    outbox.close();
+    writable.end();
+    await takeAll();
+    assert.equal(taken.join('').length, 800_000);
+  });
+
+  test('is dropped when nothing can be sent any more', () => {
+    const { outbox, writable } = slow();
+    const { pieces, written } = piecesOf('abcdefgh');
+    outbox.composeAll(pieces, 'asTaken');
+    const count = written.length;
+    writable.destroy();
+    outbox.discard();
+    assert.equal(written.length, count);
+    assert.equal(outbox.write('1'), false);
+  });
+});
+
 /** An outbox and the content of each write. */
 function collect() {
   const writes: string[] = [];
