@@ -37,6 +37,17 @@ export class Content {
   }
 
   /**
+   * A copy of any length.
+   * @param {number} offset
+   * @param {number} count
+   */
+  bytesAt(offset, count) {
+    const period = this.#bytes.subarray(0, this.#period);
+    const from = offset % this.#period;
+    return Buffer.alloc(from + count, period).subarray(from);
+  }
+
+  /**
    * @param {number} offset
    * @param {Piece} piece
    */

@@ -3,6 +3,7 @@
 
 import { numberAt } from './digits.mjs';
 import { Followed } from './followed.mjs';
+import { checkedContent } from './read-content.mjs';
 import { checkedPage } from './read-page.mjs';
 import { searchPath } from './environment.mjs';
 
@@ -39,6 +40,7 @@ export class Peer {
   /** @type {Wire} */
   #wire = { send: notOpen, pause: notOpen, resume: notOpen, close: () => {} };
   #eventCount = 0;
+  #contentBytes = 0;
   #reorderedCount = 0;
   /** @type {'strict' | 'any'} */
   #order = 'strict';
@@ -91,6 +93,29 @@ export class Peer {
   }
 
   /**
+   * @param {'fs/readFile' | 'fs/readBlock'} method
+   * @param {object} params
+   * @param {{content: Content, offset: number}} expected content, and the offset at which the reply begins
+   * @returns {Promise<number>} bytes in the reply
+   */
+  async readContent(method, params, expected) {
+    /** @type {Read<number>} */
+    const read = (bytes, start, end) => checkedContent({ bytes, start, end }, expected);
+    const count = await this.#send(method, { body: JSON.stringify(params), read });
+    this.#contentBytes += count;
+    return count;
+  }
+
+  /**
+   * A request whose parameters are JSON already, since they are long.
+   * @param {string} method
+   * @param {string} body
+   */
+  requestText(method, body) {
+    return this.#send(method, { body, read: parseReply });
+  }
+
+  /**
    * @param {string} method
    * @param {object} [params]
    */
@@ -132,7 +157,7 @@ export class Peer {
 
   /** What was checked, for the report. */
   get counts() {
-    const bytes = this.#processes.reduce((sum, { received }) => sum + received, 0);
+    const bytes = this.#processes.reduce((sum, { received }) => sum + received, this.#contentBytes);
     return { bytes, events: this.#eventCount, reordered: this.#reorderedCount };
   }
 

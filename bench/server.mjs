@@ -88,6 +88,12 @@ export class Server {
     return peer;
   }
 
+  /** Where it listens, for clients other than ours. */
+  get url() {
+    if (this.#url === undefined) throw new Error(`${this.#target.name} was launched over stdio and has no address`);
+    return this.#url;
+  }
+
   /**
    * Seconds of CPU time so far.
    * @param {'own' | 'family'} scope

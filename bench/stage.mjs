@@ -1,6 +1,6 @@
-// What all lines of one run share: a folder that is removed after the run, the file that processes print, and its content.
+// What all lines of one run share: folders that are removed after the run, the file that processes print, and its content.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Content, floodBlock } from './content.mjs';
@@ -9,8 +9,13 @@ import { cleanEnvironment } from './environment.mjs';
 /** Blocks in the file: about a megabyte, which fits in the processor's cache. */
 const blocksPerFile = 16;
 
+/** A file system in memory on every Linux: reading and writing there does not wait for a disk. */
+const sharedMemory = '/dev/shm';
+
 export class Stage {
   #folder = mkdtempSync(path.join(tmpdir(), 'sluice-bench-'));
+  /** @type {string | undefined} */
+  #inMemory;
   content;
   env;
   file;
@@ -35,7 +40,13 @@ export class Stage {
     return { files: Array.from({ length: mebibytes }, () => this.file), total: mebibytes * this.fileBytes };
   }
 
+  /** A folder in memory, for files that servers read and write. */
+  get inMemory() {
+    return (this.#inMemory ??= mkdtempSync(path.join(existsSync(sharedMemory) ? sharedMemory : tmpdir(), 'sluice-bench-')));
+  }
+
   remove() {
     rmSync(this.#folder, { recursive: true, force: true });
+    if (this.#inMemory !== undefined) rmSync(this.#inMemory, { recursive: true, force: true });
   }
 }

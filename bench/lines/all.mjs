@@ -2,6 +2,8 @@
 
 import { coldStartLines } from './cold-start.mjs';
 import { echoLines } from './echo.mjs';
+import { fileCallLines } from './file-calls.mjs';
+import { fileTransferLines } from './file-transfers.mjs';
 import { floodLines, stoppedReaderLines } from './flood.mjs';
 import { growthLines, growthTables } from './growth.mjs';
 import { hundredLines } from './hundred.mjs';
@@ -19,6 +21,8 @@ export const allLines = [
   ...stoppedReaderLines,
   ...memoryLines,
   ...readLines,
+  ...fileCallLines,
+  ...fileTransferLines,
   ...coldStartLines,
   ...growthLines,
 ];
