@@ -19,12 +19,30 @@ describe('without any settings', () => {
       allowedOrigins: [],
       allowedHosts: [],
       policy: { allowDirectExec: true, allowPreparedExec: true },
+      files: { access: 'write' },
+      network: { forward: 'off', http: 'on', hosts: [] },
       metricsAccess: 'guarded',
       logLevel: 'info',
       idleExitMs: 0,
       limits: defaultLimits,
       warnings: [],
     });
+  });
+});
+
+describe('what callers may reach', () => {
+  test('is narrowed to folders, to reading, or to nothing', () => {
+    assert.deepEqual(serve(['--root', '/srv', '--root', '/data/', '--read-only-files']).files, {
+      roots: ['/srv', '/data'],
+      access: 'read',
+    });
+    assert.deepEqual(serve(['--no-files']).files, { access: 'none' });
+    assert.throws(() => serve(['--no-files', '--root', '/srv']), /--root needs files, which --no-files turns off/);
+  });
+
+  test('is widened to ports, and to hosts by name', () => {
+    const words = ['--allow-forward', '--no-http', '--reach', 'db.internal:5432', '--reach', 'example.com'];
+    assert.deepEqual(serve(words).network, { forward: 'on', http: 'off', hosts: ['db.internal:5432', 'example.com'] });
   });
 });
 

@@ -77,8 +77,7 @@ export function readServeConfig(sources: Sources): ServeConfig {
 function readFilePolicy({ flags, label }: Given): FilePolicy {
   const { root: roots, files, 'read-only-files': isReadOnly } = flags;
   const contradiction = label('root', 'read-only-files');
-  if (!files && contradiction !== undefined)
-    throw new Error(`${contradiction} needs files, but ${label('files')} turns them off`);
+  if (!files && contradiction !== undefined) throw new Error(`${contradiction} needs files, which --no-files turns off`);
   return {
     ...(roots.length === 0 ? {} : { roots: roots.map((root) => path.resolve(root)) }),
     access: files ? (isReadOnly ? 'read' : 'write') : 'none',

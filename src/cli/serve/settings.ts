@@ -59,8 +59,18 @@ function unknownVariables(env: Sources['env']): string[] {
   const known = [...serveOptions.keys()].map(envNameOf);
   const others = ['SLUICE_URL', 'SLUICE_TOKEN', 'SLUICE_CA']; // for clients
   return Object.keys(env)
-    .filter((name) => name.startsWith('SLUICE_') && env[name] !== undefined && ![...known, ...others].includes(name))
-    .map((name) => `environment variable ${name} is not a setting of serve${suggestion(name, known)}`);
+    .filter((name) => name.startsWith(prefix) && env[name] !== undefined && ![...known, ...others].includes(name))
+    .map((name) => {
+      // Without the prefix, which all of them have in common, so that it does not make every name seem near.
+      const nearest = closestName(withoutPrefix(name), known.map(withoutPrefix));
+      return `environment variable ${name} is not a setting of serve${nearest === undefined ? '' : `; did you mean ${prefix}${nearest}?`}`;
+    });
+}
+
+const prefix = 'SLUICE_';
+
+function withoutPrefix(name: string): string {
+  return name.slice(prefix.length);
 }
 
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
