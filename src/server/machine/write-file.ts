@@ -1,6 +1,7 @@
 // Writes what arrives through a flow to a file.
 
 import { createHash } from 'node:crypto';
+import { joinBytes } from '../../base/join-bytes.js';
 import {
   type ExpectedFile,
   FileError,
@@ -32,17 +33,47 @@ export async function writeFile(
   const hash = createHash('sha256');
   let bytes = 0;
   try {
-    for await (const chunk of flow) {
+    await writeChunks(flow, writer, (chunk) => {
       hash.update(chunk);
       bytes += chunk.length;
-      await writer.write(chunk);
-    }
+    });
     const { how, metadata } = await writer.commit();
     flow.end();
     return { status: statusOf(path, metadata), bytes, how, sha256: hash.digest('hex') };
   } finally {
     await writer.abort(); // does nothing after a commit
   }
+}
+
+/** Written together at most, in bytes: as much as arrives before the client waits for the server to take it. */
+const gatheredBytes = 1024 * 1024;
+
+/** What arrives during a write is written together afterwards: each write takes a turn of the thread pool, however short it is. */
+async function writeChunks(flow: Flow, writer: FileWriter, onChunk: (chunk: Uint8Array) => void): Promise<void> {
+  let writing = Promise.resolve();
+  let isWriting = false;
+  let gathered: Uint8Array[] = [];
+  let length = 0;
+  const writeGathered = async (): Promise<void> => {
+    const [first = new Uint8Array(0)] = gathered;
+    const bytes = gathered.length > 1 ? joinBytes(gathered) : first;
+    gathered = [];
+    length = 0;
+    isWriting = true;
+    await writer.write(bytes);
+    isWriting = false;
+  };
+  for await (const chunk of flow) {
+    onChunk(chunk);
+    gathered.push(chunk);
+    length += chunk.length;
+    if (isWriting && length < gatheredBytes) continue;
+    await writing;
+    writing = writeGathered();
+    writing.catch(() => {}); // awaited above or below
+  }
+  await writing;
+  await writeGathered();
 }
 
 interface Opening {
