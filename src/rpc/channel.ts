@@ -21,7 +21,7 @@ export interface Channel {
   sendBinary(...frame: BinaryParts): boolean;
   /** Resolves when the peer has caught up or the channel has closed. */
   drained(): Promise<void>;
-  /** Bytes that were sent but not yet accepted by the operating system. */
+  /** Bytes that were sent but not yet accepted by the operating system; 0 once the channel closes, since `drained` does not wait any more. */
   readonly queuedBytes: number;
   /** Stop and resume reading from the peer; while paused, its messages wait in the socket. */
   pause(): void;

@@ -77,7 +77,7 @@ export class BrowserWebSocketChannel implements Channel {
   }
 
   get queuedBytes(): number {
-    return this.#socket.bufferedAmount;
+    return this.#state === 'open' ? this.#socket.bufferedAmount : 0;
   }
 
   listen(listener: ChannelListener): void {

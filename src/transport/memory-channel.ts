@@ -94,7 +94,7 @@ class Lane {
   #isFlowing = false;
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#state === 'open' ? this.#bytes : 0;
   }
 
   /** Resolves when everything has been received after `end`, or when the receiver has closed. The value is the sender's problem. */

@@ -52,9 +52,9 @@ export class Outbox {
     writable.on('drain', () => this.#continue());
   }
 
-  /** A queued string counts in UTF-16 units. */
+  /** A queued string counts in UTF-16 units. 0 after `close`, because nothing waits for these bytes then: see `drained`. */
   get queuedBytes(): number {
-    return this.#writable.writableLength + this.#waitingBytes;
+    return this.#isClosed ? 0 : this.#writable.writableLength + this.#waitingBytes;
   }
 
   /** Text is sent as UTF-8. False when the peer lags, or after `close`. */
