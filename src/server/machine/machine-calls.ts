@@ -2,6 +2,7 @@
 // used, so that a server that is only asked to run commands never reads it.
 
 import { type Params, type Result, requests } from '../../protocol/index.js';
+import { Slots } from '../../base/slots.js';
 import { isConnectionMethod } from '../../protocol/services.js';
 import type { AfterReply, CallContext, CallGroup, FlowMethod, HandlersOf, MethodsOf } from './call-group.js';
 
@@ -35,6 +36,12 @@ interface AnyGroup {
   end(): void;
 }
 
+/**
+ * Calls about files of one connection that run, or whose replies the client has not taken yet. Keeps the disk and the threads busy; each
+ * reply may take some MiB.
+ */
+const mostFileCalls = 32;
+
 export class MachineCalls {
   /** One for each method, those with a flow included. */
   readonly handlers: HandlersOf<MachineMethod> & {
@@ -42,6 +49,7 @@ export class MachineCalls {
   };
   readonly #context: CallContext;
   readonly #groups = new Map<Word, Promise<AnyGroup>>();
+  readonly #fileCalls = new Slots(mostFileCalls);
   #isEnded = false;
 
   constructor(context: CallContext) {
@@ -65,9 +73,27 @@ export class MachineCalls {
   async #call(method: string, params: { readonly flowId?: number } | null | undefined, afterReply: AfterReply): Promise<unknown> {
     const flowId = params?.flowId;
     const group = this.#groupOf(method);
-    if (flowId === undefined) return (await group).calls[method]?.(params, afterReply);
+    if (flowId === undefined) {
+      return hasShortReply(method)
+        ? (await group).calls[method]?.(params, afterReply)
+        : this.#callInTurn(method, params, afterReply);
+    }
     // The flow is opened before the first await, because its bytes may be right behind the call.
     return this.#context.session.flows.run({ method, flowId }, async (flow) => (await group).flowCalls[method]?.(params, flow));
+  }
+
+  /** Bounds the replies that are held for a client that does not read them: a list of files may take megabytes. */
+  async #callInTurn(method: string, params: unknown, afterReply: AfterReply): Promise<unknown> {
+    await this.#fileCalls.take();
+    const acts: (() => void)[] = [() => void this.#context.notify.nothing().then(() => this.#fileCalls.giveBack())];
+    afterReply(() => acts.forEach((act) => act()));
+    try {
+      return await (await this.#groupOf(method)).calls[method]?.(params, (act: () => void) => acts.push(act));
+    } catch (error) {
+      acts.length = 0; // an error is short, and nothing follows it
+      this.#fileCalls.giveBack();
+      throw error;
+    }
   }
 
   #groupOf(method: string): Promise<AnyGroup> {
@@ -83,6 +109,11 @@ export class MachineCalls {
       return group;
     });
   }
+}
+
+/** Calls that are answered at once, whatever other calls do. */
+function hasShortReply(method: string): boolean {
+  return !/^(?:fs|files)\//.test(method) || ['fs/close', 'files/unwatch'].includes(method);
 }
 
 function wordOf(method: string): Word | undefined {
