@@ -19,7 +19,7 @@ export const forward = defineCommand(
     name: 'forward',
     usage: '[OPTIONS] LOCAL:REMOTE...',
     about:
-      'Listens on this machine and connects whoever connects to a port or a Unix socket of the server’s machine, until Ctrl-C. Prints where ' +
+      'Listens on this machine and connects each program that connects there to a port or a Unix socket of the server’s machine, until Ctrl-C. Prints where ' +
       'it listens. The server must allow it: start it with --allow-forward.',
     examples: [
       { line: 'sluice forward 3000', meaning: 'port 3000 here is port 3000 there' },
@@ -50,7 +50,7 @@ export const forward = defineCommand(
   },
 );
 
-/** A server that this command launches need not be asked: whoever may launch it may also forward through it. */
+/** A server that this command launches needs no option: a user who may launch it may also forward through it. */
 async function forwardingServer(flags: ServerFlags): Promise<Client> {
   const named = namedServer(flags, process.env);
   if (named?.kind !== 'launched') return requireServer(flags);

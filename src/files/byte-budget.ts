@@ -28,7 +28,7 @@ export class ByteBudget {
   async take(bytes: number): Promise<ByteLease> {
     const lease = this.takeNow(bytes);
     if (lease !== undefined) return lease;
-    await new Promise<void>((start) => this.#waiting.push({ bytes, start })); // whoever lets it start has counted its bytes
+    await new Promise<void>((start) => this.#waiting.push({ bytes, start })); // its bytes are counted when it is let through
     return this.#lease(bytes);
   }
 

@@ -1,4 +1,4 @@
-// Makes folders, and files and folders with names that nobody can guess.
+// Makes folders, and files and folders with names that cannot be guessed.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, promises as fs } from 'node:fs';

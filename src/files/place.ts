@@ -10,7 +10,7 @@ export interface PlaceOptions {
   /**
    * - `follow`: the place is what the path leads to. It may not exist yet; the target of a dangling link is a place too.
    * - `parents`: a link at the end of the path is the place itself.
-   * - `refuse`: no component is a link. The last one is judged by whoever opens the place, with `openFlags`.
+   * - `refuse`: no component is a link. The last one is judged by the code that opens the place, with `openFlags`.
    */
   readonly links: 'follow' | 'parents' | 'refuse';
   readonly for: 'read' | 'write';

@@ -108,7 +108,7 @@ export class ReplaceGuard implements TemporaryNames {
     });
   }
 
-  /** After an end that nobody asked for. */
+  /** The shell ended, although `close` was not called. */
   #restart(): void {
     if (this.#names.size === 0 || this.#isClosed || this.#restarts === mostRestarts) return;
     this.#restarts += 1;

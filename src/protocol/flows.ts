@@ -29,7 +29,7 @@ const flowOffset = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue
 /** Longest frame of a flow, in bytes of content: short enough that replies never wait long behind one. */
 export const flowFrameBytes = 64 * 1024;
 
-/** Bytes that one side of a flow may send before the other has acknowledged them. Fills a fast link, and little when nobody reads. */
+/** Bytes that one side of a flow may send before the other has acknowledged them. Fills a fast link, and bounds the memory for a reader that has stopped. */
 export const flowWindowBytes = 1024 * 1024;
 
 /** A receiver acknowledges at the latest after this many bytes, so that the sender never runs dry. */

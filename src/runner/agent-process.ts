@@ -14,7 +14,7 @@ export interface ProcessStart extends Pick<AgentOptions, 'client' | 'adapter' | 
   /** Awaited before the program is started. */
   readonly prepare: () => Promise<void>;
   readonly onEvent: (event: AdapterEvent) => void;
-  /** Called for every line, known or not: any line shows that the program is alive. */
+  /** Called for every line, known or not, because each one shows that the program is alive. */
   readonly onActivity: () => void;
   /** Called when the program has closed its stdout but keeps running: it can report nothing more. */
   readonly onStdoutEnded: () => void;

@@ -22,7 +22,7 @@ export function releaseProcess(
   return { sessionId: released.id, ...(isReplaced ? { replaced: true } : {}) };
 }
 
-/** Only for released processes: any other is followed by its owner, which would mistake the new process's events for the old one's. */
+/** Only for released processes. The owner of another one follows it, and would mistake the new process's events for the old one's. */
 export async function restartProcess(
   owner: Session,
   { processId, timeoutMs }: Params<'process/restart'>,

@@ -1,4 +1,4 @@
-// A client that asks for more about files than it reads. Only so many of its calls are carried out, and nobody else waits for them.
+// A client that asks for more about files than it reads. Only so many of its calls are carried out, and other clients do not wait for them.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';

@@ -140,7 +140,7 @@ for (const notices of ['inotify', 'polling'] as const) {
 
     test('a watched file may be replaced; its removal ends the watch', async () => {
       await using watched = await WatchedFolder.open({ notices, watched: 'file', files: ['file', 'other'] });
-      watched.write('other', 'nobody watches this');
+      watched.write('other', 'not watched');
       watched.write('file', 'written in place');
       assert.deepEqual(await watched.changes(), ['changed file']);
       renameSync(watched.path('other'), watched.path('file'));

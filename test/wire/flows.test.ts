@@ -1,4 +1,4 @@
-// Flows as any client can use them: JSON only, with a resumed session, and with a client that does not keep to the rules.
+// Flows as a client of another make uses them: JSON only, with a resumed session, and with a client that does not keep to the rules.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

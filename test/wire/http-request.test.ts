@@ -53,7 +53,7 @@ describe('an HTTP request', () => {
     for (const params of wrong) assert.equal(await place.code(params), -32602, JSON.stringify(params));
   });
 
-  test('fails if nobody listens, if no answer comes in time, or if the body is cut', async () => {
+  test('fails if no program listens, if no answer comes in time, or if the body is cut', async () => {
     await using place = await Website.open(({ url }, response) => {
       if (url !== '/cut') return;
       response.writeHead(200, { 'content-length': 100 });

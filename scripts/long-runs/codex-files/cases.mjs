@@ -172,7 +172,7 @@ function encoded(path) {
 }
 
 /**
- * Whether the call writes to a named pipe that nobody reads: Codex's server then answers no call at all any more, or, for `fs/open`, with
+ * Whether the call writes to a named pipe without a reader: Codex's server then answers no call at all any more, or, for `fs/open`, with
  * the system's error.
  * @param {Call} call
  */

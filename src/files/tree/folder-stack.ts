@@ -104,7 +104,7 @@ export class FolderStack {
 
   #makeUnlessThere(parent: HeldFolder, { name, mode }: { name: string; mode: number }): 'made' | 'there' {
     try {
-      // Its owner can write into it until it is complete; nobody else gets more than the archive says.
+      // Its owner can write into it until it is complete; other users get no more than the archive says.
       mkdirSync(parent.pathOf(name), (mode & 0o777) | 0o700);
       return 'made';
     } catch (error) {

@@ -99,7 +99,7 @@ export class InotifyNotices implements Notices {
 
   #happened(watch: number, bits: number, name: string): void {
     const followers = this.#followed.get(watch);
-    if (followers === undefined) return; // about a folder that nobody follows any longer
+    if (followers === undefined) return; // about a folder that is no longer followed
     if ((bits & event.ignored) !== 0) {
       this.#followed.delete(watch);
       for (const { follower } of followers) follower.ended();

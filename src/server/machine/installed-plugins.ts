@@ -11,7 +11,7 @@ type Discovered = Result<'capabilities/discoverV2'>;
 type Scanned = Awaited<ReturnType<typeof scanRoot>>;
 type Skill = Discovered['plugins'][number]['skills'][number];
 
-/** Plugins that are looked at. Nobody has as many; each may take as long as one call of `capabilityRoots/discoverV1`. */
+/** Plugins that are looked at. More than users have; each may take as long as one call of `capabilityRoots/discoverV1`. */
 const mostPlugins = 128;
 
 const incomplete = 'some capability metadata could not be loaded; discovery may be incomplete';

@@ -1,4 +1,4 @@
-// Cuts a TOML document down to the keys that somebody asks for.
+// Cuts a TOML document down to the requested keys.
 
 import { TomlError, type TomlTable, type TomlValue, parse, stringify } from 'smol-toml';
 
