@@ -4,21 +4,11 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { globMatcher } from '../base/glob.js';
 import type { DigestEntry, LocalFile, LocalFiles, LocalTreeOptions, PackOptions } from '../client/index.js';
-import {
-  type NativePath,
-  type TreeResult as Packed,
-  Paths,
-  type TreeProgress,
-  digestTree,
-  packTree,
-  replaceFile,
-  splitPath,
-  unpackTree,
-} from '../files/index.js';
+import { type NativePath, Paths, type TreeProgress, digestTree, packTree, replaceFile, unpackTree } from '../files/index.js';
 import type { TreeResult } from '../protocol/index.js';
 import { digestOf, relativeText } from '../server/machine/file-description.js';
+import { exclusionOf, treeResultOf } from '../server/machine/tree-description.js';
 
 /** Bytes of a file that are read at once: a few frames of a flow. */
 const readBytes = 256 * 1024;
@@ -40,7 +30,7 @@ export const nodeFiles: LocalFiles = {
   read: (file) => createReadStream(file, { highWaterMark: readBytes }),
   replace,
   pack,
-  unpack: async (folder, chunks, options) => described(await unpackTree(spotOf(folder), chunks, watched(options))),
+  unpack: async (folder, chunks, options) => treeResultOf(await unpackTree(spotOf(folder), chunks, watched(options))),
   digest,
 };
 
@@ -69,12 +59,9 @@ async function replace(file: string, chunks: AsyncIterable<Uint8Array>, permissi
 
 async function* pack(folder: string, options: PackOptions): AsyncGenerator<Uint8Array, TreeResult> {
   const { exclude = [], isEqual = () => false } = options;
-  const matches = globMatcher(exclude, 'exactCase');
-  const isLeftOut = (relative: NativePath): boolean => {
-    const text = relativeText(relative);
-    return matches(text) || matches(relativeText(splitPath(relative).at(-1) ?? '')) || isEqual(text);
-  };
-  return described(yield* packTree(spotOf(folder), { ...watched(options), exclude: isLeftOut }));
+  const isExcluded = exclusionOf(exclude);
+  const isLeftOut = (relative: NativePath): boolean => isExcluded(relative) || isEqual(relativeText(relative));
+  return treeResultOf(yield* packTree(spotOf(folder), { ...watched(options), exclude: isLeftOut }));
 }
 
 async function* digest(folder: string): AsyncGenerator<DigestEntry> {
@@ -95,8 +82,4 @@ function spotOf(folder: string) {
 function watched({ signal, onProgress }: LocalTreeOptions) {
   const tell = ({ path: relative, ...rest }: TreeProgress): void => onProgress?.({ ...rest, path: relative.toString() });
   return { signal, ...(onProgress === undefined ? {} : { onProgress: tell }) };
-}
-
-function described({ skipped, ...counts }: Packed): TreeResult {
-  return { ...counts, skipped: skipped.map(({ path: relative, reason }) => ({ path: relativeText(relative), problem: reason })) };
 }

@@ -1,12 +1,10 @@
 // The calls behind `client.files`: reads parameters, calls the files layer, and describes what it returns. Content goes through flows.
 
 import { tmpdir } from 'node:os';
-import { globMatcher } from '../../base/glob.js';
 import {
   FileError,
   type NativePath,
   OpenFile,
-  type TreeResult as Packed,
   copy,
   digestTree,
   joinPath,
@@ -31,6 +29,7 @@ import { digestOf, entryOf, relativeFrom, relativeText, statusOf } from './file-
 import { withFileFailures } from './file-failure.js';
 import type { SharedFiles } from './machine.js';
 import { type Range, sendFile } from './send-file.js';
+import { exclusionOf, treeResultOf } from './tree-description.js';
 import { Watching } from './watching.js';
 import { writeFile } from './write-file.js';
 
@@ -159,16 +158,16 @@ function flowCallsOn(shared: SharedFiles): FlowCalls {
     'files/write': async (params, flow) => writeFile(shared, params, flow),
 
     'files/download': async ({ path, exclude, only }, flow) => {
-      const excluded = exclusionOf(exclude ?? [], only ?? undefined);
+      const excluded = leftOut(exclude ?? [], only ?? undefined);
       return paths.using(pathFromUser(path), { links: 'follow', for: 'read', hold: 'always' }, async (place) => {
-        let packed: Packed | undefined;
+        let result: TreeResult | undefined;
         const chunks = async function* (): AsyncGenerator<Uint8Array> {
-          packed = yield* packTree(place, { exclude: excluded });
+          result = treeResultOf(yield* packTree(place, { exclude: excluded }));
         };
         for await (const chunk of chunks()) await flow.write(chunk);
         flow.end();
-        if (packed === undefined) throw new Error('the archive has no result');
-        return treeResultOf(packed);
+        if (result === undefined) throw new Error('the archive has no result');
+        return result;
       });
     },
 
@@ -194,22 +193,14 @@ function rangeOf(size: number, offset: number, most: number): Range {
   return { offset, most: promised ?? most, promised };
 }
 
-/** Leaves out what matches one of the patterns, as a name or as a relative path, and, with `only`, all but those paths and their parents. */
-function exclusionOf(patterns: readonly string[], only: readonly string[] | undefined): (path: NativePath) => boolean {
-  const matches = globMatcher(patterns, 'exactCase');
+/** With `only`, everything but those paths and their parents is left out as well. */
+function leftOut(patterns: readonly string[], only: readonly string[] | undefined): (path: NativePath) => boolean {
+  const isExcluded = exclusionOf(patterns);
   const wanted = only === undefined ? undefined : new Set(only.flatMap(withParents));
-  return (path) => {
-    const text = relativeText(path);
-    return matches(text) || matches(relativeText(splitPath(path).at(-1) ?? '')) || wanted?.has(text) === false;
-  };
+  return (path) => isExcluded(path) || wanted?.has(relativeText(path)) === false;
 }
 
 function withParents(text: string): string[] {
   const names = splitPath(relativeFrom(text));
   return names.map((_, index) => relativeText(relativePath(names.slice(0, index + 1))));
-}
-
-function treeResultOf({ files, folders, links, bytes, sha256, skipped, skippedCount }: Packed): TreeResult {
-  const named = skipped.map(({ path, reason }) => ({ path: relativeText(path), problem: reason }));
-  return { files, folders, links, bytes, sha256, skipped: named, skippedCount };
 }
